@@ -1,0 +1,35 @@
+"""bide: from a model, a GPU, a workload and what users will wait, to how many fit, how fast and what it costs.
+
+The names below are imported when first used, so that `import bide` and the command line stay quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_EXPORTS = {
+    "BadInput": "bide.errors",
+    "BideError": "bide.errors",
+    "CannotBeMet": "bide.errors",
+    "Deployment": "bide.facts.deployment",
+    "Gpu": "bide.facts.gpus",
+    "Model": "bide.facts.model",
+    "all_gpus": "bide.facts.gpus",
+    "find_gpu": "bide.facts.gpus",
+}
+__all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604 (every entry is a string)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'bide' has no attribute {name!r}")
+    value = getattr(import_module(_EXPORTS[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

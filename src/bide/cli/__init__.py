@@ -1,0 +1,1 @@
+"""The command line: one file a command, each exposing `command`; parse, call, show, no arithmetic."""

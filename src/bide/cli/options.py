@@ -1,0 +1,98 @@
+"""The flags that several commands share, and how their sizes are read."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bide.i18n import _
+from bide.units import parse_bytes, parse_seconds, parse_tokens
+
+Function = Callable[..., Any]
+
+
+class Quantity(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only
+    """A number with a unit, read by one of the parsers of `bide.units`, which raises BadInput itself."""
+
+    def __init__(self, name: str, parse: Callable[[object, str], float]) -> None:
+        self.name, self._parse = name, parse
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        return self._parse(value, (param.name if param else None) or self.name)
+
+
+TOKENS = Quantity("tokens", parse_tokens)
+BYTES = Quantity("bytes", parse_bytes)
+SECONDS = Quantity("seconds", parse_seconds)
+
+
+def _switch(name: str, text: str) -> Function:
+    """`--name/--no-name`, None where neither was given."""
+    return click.option(f"--{name}/--no-{name}", default=None, help=text)
+
+
+def _deployment_flags() -> list[Function]:
+    """Every deployment flag, in the order of `--help`; each is None where it was not given."""
+    return [
+        click.option("--gpu", metavar="GPU", help=_("GPU: an id of `bide gpus` or a common spelling.")),
+        click.option("--tp", type=int, help=_("Tensor parallel size.")),
+        click.option("--pp", type=int, help=_("Pipeline parallel size.")),
+        click.option("--dp", type=int, help=_("Data parallel size.")),
+        click.option("--ep", type=int, help=_("Expert parallel size; lies within tp x dp.")),
+        click.option("--gpus", type=int, help=_("GPUs of a replica; bide chooses how they are used.")),
+        click.option("--engine", metavar="vllm|sglang|trtllm", help=_("Serving engine.")),
+        click.option("--engine-version", metavar="VERSION", help=_("Its version; the newest known by default.")),
+        click.option("--weights", metavar="FORMAT", help=_("auto (what the config says), bf16, fp8, int4, ...")),
+        click.option("--kv-dtype", metavar="FORMAT", help=_("Cache type: auto, bf16, fp16, fp8, ...")),
+        click.option("--gpu-memory-utilization", type=float, help=_("Share of the GPU that the engine may take.")),
+        click.option("--max-model-len", type=TOKENS, help=_("Longest context (8k = 8,192).")),
+        click.option("--max-num-seqs", type=int, help=_("Most requests in one step.")),
+        click.option("--max-num-batched-tokens", type=TOKENS, help=_("Most tokens in one step.")),
+        click.option("--block-size", type=int, help=_("Tokens of a cache block.")),
+        _switch("enforce-eager", _("Run without CUDA graphs.")),
+        _switch("enable-prefix-caching", _("Keep the cache of shared prefixes.")),
+        _switch("enable-chunked-prefill", _("Split prefill over steps.")),
+        click.option("--speculative-tokens", type=int, help=_("Tokens drafted in each step.")),
+        click.option("--pool-bytes-per-gpu", type=BYTES, help=_("The pool as an engine's log gives it (53GB).")),
+    ]
+
+
+def deployment_options(function: Function) -> Function:
+    """Add the deployment flags; `function` gets those that were given as one dict, `deployment`."""
+    flags = _deployment_flags()
+    probe = click.command()(_with_flags(lambda: None, flags))
+    names = [param.name for param in probe.params if param.name]
+
+    @functools.wraps(function)
+    def collect(**values: Any) -> Any:
+        given = {name: values.pop(name) for name in names}
+        return function(deployment={name: value for name, value in given.items() if value is not None}, **values)
+
+    return _with_flags(collect, flags)
+
+
+def _with_flags(function: Function, flags: Sequence[Function]) -> Function:
+    for flag in reversed(flags):
+        function = flag(function)
+    return function
+
+
+def json_option(function: Function) -> Function:
+    """`--json`: `function` gets `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help=_("Print one JSON object and nothing else."))(function)
+
+
+def explain_option(function: Function) -> Function:
+    """`--explain`: `function` gets `explain`."""
+    return click.option("--explain", is_flag=True, help=_("Show each figure's arithmetic, with sources."))(function)
+
+
+def output_option(*suffixes: str) -> Callable[[Function], Function]:
+    """`-o/--output FILE`: `function` gets `output`, a path or None."""
+    text = _("Write the report; by suffix: {suffixes}.").format(suffixes=", ".join(suffixes))
+    kind = click.Path(path_type=Path, dir_okay=False)
+    return click.option("-o", "--output", type=kind, metavar="FILE", help=text)

@@ -1,0 +1,127 @@
+"""Models by name: the catalogue, a config.json, a directory, or a Hugging Face id."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bide.errors import UnknownName
+from bide.facts.catalogue import table
+from bide.facts.codec import decode
+from bide.facts.model import Model
+from bide.i18n import _
+from bide.sourced import Source
+
+_SUFFIXES = ("-instruct", "-it", "-chat", "-hf", "-base", "-thinking")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the catalogue's index, enough to list and search without reading the model."""
+
+    id: str
+    file: str
+    aliases: tuple[str, ...]
+    family: str
+    parameters: int
+    kv_bytes_per_token: float
+    max_context_tokens: int | None
+
+
+def load_model(name: str) -> Model:
+    """The model called `name`: a path, a catalogue name or alias, or a Hugging Face id (extra `hub`).
+
+    Raises BadInput for a path that is no model, UnknownName (with the nearest names) for a name
+    that neither the catalogue nor, where it can be asked, the hub knows.
+    """
+    path = Path(name)
+    if path.exists() or name.endswith(".json") or name.startswith((".", "/", "~")):
+        return _load_path(str(path.expanduser()), _modified(path.expanduser()))
+    entry = find(name)
+    if entry:
+        return _load_entry(entry)
+    if "/" in name:
+        return _load_hub(name)
+    raise unknown(name)
+
+
+def find(name: str) -> Entry | None:
+    """The catalogue's entry for an id, an alias, or either without its organisation or `-instruct`."""
+    return _by_name().get(normalise(name))
+
+
+def unknown(name: str, why: str = "") -> UnknownName:
+    """The error for a name that is not in the catalogue."""
+    names = [e.id for e in catalogue()] + [a for e in catalogue() for a in e.aliases]
+    allowed = _("a catalogue name (`bide models`), a config.json, a directory, or a Hugging Face id")
+    return UnknownName("model", name, names, allowed, why)
+
+
+def normalise(name: str) -> str:
+    """Lower case, without organisation; spaces and underscores as hyphens.
+
+    >>> normalise("meta-llama/Llama-3.1-8B")
+    'llama-3.1-8b'
+    """
+    return name.strip().lower().rsplit("/", 1)[-1].replace("_", "-").replace(" ", "-")
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> tuple[Entry, ...]:
+    """Every model of the catalogue, by id."""
+    return tuple(_entry(raw) for raw in table("models/index.json")["models"])
+
+
+def _entry(raw: Mapping[str, Any]) -> Entry:
+    return Entry(**{**raw, "aliases": tuple(raw["aliases"])})
+
+
+@lru_cache(maxsize=1)
+def _by_name() -> dict[str, Entry]:
+    """Ids and aliases first; then, where it is not taken, each id without its `-instruct` and the like."""
+    names: dict[str, Entry] = {}
+    for entry in catalogue():
+        for name in (entry.id, *entry.aliases):
+            names.setdefault(normalise(name), entry)
+    for entry in catalogue():
+        for suffix in _SUFFIXES:
+            names.setdefault(normalise(entry.id).removesuffix(suffix), entry)
+            names.setdefault(normalise(entry.id) + suffix, entry)
+    return names
+
+
+@lru_cache(maxsize=1024)
+def _load_entry(entry: Entry) -> Model:
+    raw = table(f"models/{entry.file}.json")[entry.id]
+    source = Source(raw["source"], raw["checked"], "config", raw.get("verified", True))
+    return decode(entry.id, raw, source)
+
+
+def _modified(path: Path) -> float:
+    try:
+        target = path / "config.json" if path.is_dir() else path
+        return os.stat(target).st_mtime
+    except OSError:
+        return 0.0
+
+
+@lru_cache(maxsize=1024)
+def _load_path(path: str, modified: float) -> Model:  # noqa: ARG001 - a changed file is read again
+    from bide.facts.hf import from_config
+    from bide.facts.hf.source import read_model_files
+
+    config, quantisation, source = read_model_files(path)
+    return from_config(config, path, quantisation_config=quantisation, source=source)
+
+
+@lru_cache(maxsize=64)
+def _load_hub(name: str) -> Model:
+    from bide.facts.hf import from_config
+    from bide.facts.hf.source import read_model_files
+
+    config, quantisation, source = read_model_files(name)
+    return from_config(config, name, quantisation_config=quantisation, source=source)

@@ -1,0 +1,72 @@
+"""The one definition of each latency, and of a percentile of it.
+
+All times are measured from a request's intended arrival, so that queueing counts wherever it
+happens. Requests that did not go well, or that have no such time, give NaN and are left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from bide.records import RequestTable
+
+    Floats = NDArray[np.float64]
+
+Latency = Literal["ttft", "tpot", "e2e"]
+LATENCIES: tuple[Latency, ...] = ("ttft", "tpot", "e2e")
+
+ENOUGH_FOR_P99 = 1000
+"""Below this many requests a p99 is too rough: 4-19 % off at 1,000 rows, 13-52 % at 100 (one standard deviation)."""
+
+
+def ttft_s(table: RequestTable) -> Floats:
+    """Time to first token: from arrival to the first output token, queueing included."""
+    return _where_ok(table, table.first_token_s - table.arrival_s)
+
+
+def e2e_s(table: RequestTable) -> Floats:
+    """End to end: from arrival to the last output token."""
+    return _where_ok(table, table.last_token_s - table.arrival_s)
+
+
+def tpot_s(table: RequestTable) -> Floats:
+    """Time per output token: (last - first) / (output tokens - tokens of the first chunk).
+
+    NaN for a request whose first chunk held everything.
+    """
+    import numpy as np
+
+    later = table.output_tokens - table.first_chunk_tokens
+    return _where_ok(
+        table, np.where(later > 0, (table.last_token_s - table.first_token_s) / np.maximum(later, 1), np.nan)
+    )
+
+
+def latency_s(table: RequestTable, latency: Latency) -> Floats:
+    """One of the above, by name."""
+    return {"ttft": ttft_s, "tpot": tpot_s, "e2e": e2e_s}[latency](table)
+
+
+def summary(seconds: Floats, percent: float | None) -> float:
+    """The `percent`-th percentile of `seconds` (linear between ranks), or the mean for None; NaN when there is none.
+
+    >>> import numpy as np
+    >>> summary(np.array([1.0, 2.0, 3.0, np.nan]), 50)
+    2.0
+    """
+    import numpy as np
+
+    there = seconds[~np.isnan(seconds)]
+    if not len(there):
+        return float("nan")
+    return float(np.mean(there) if percent is None else np.percentile(there, percent))
+
+
+def _where_ok(table: RequestTable, seconds: Floats) -> Floats:
+    import numpy as np
+
+    return np.where(table.status == "ok", seconds, np.nan)

@@ -1,0 +1,116 @@
+"""The plan as values: for each service what to run, how sure that is, and what was turned down and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bide.interval import Interval
+from bide.plan.candidate import Candidate
+from bide.plan.cost import HOURS_PER_MONTH, Cost, GpuPrice
+from bide.plan.question import Limit, Measure, Question, Service
+from bide.plan.rejection import Rejection
+from bide.simulate.steady import Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one replica does at a rate."""
+
+    requests_per_s: float
+    seconds: dict[Measure, Interval | None]
+    """None where the likely case is unstable, or no request has such a latency; `high` may be infinite."""
+    running_requests: float | None
+    prefill_share: float | None
+    bound: Bound
+
+    @property
+    def stable(self) -> bool:
+        return self.bound != "unstable"
+
+    def meets(self, limit: Limit, *, surely: bool) -> bool:
+        """Whether the likely value (`surely`: the slow end) is within the limit."""
+        seconds = self.seconds[limit.measure]
+        if seconds is None:
+            return self.stable
+        return (seconds.high if surely else seconds.mid) <= limit.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table over GPU counts."""
+
+    gpus: int
+    replicas: int
+    reading: Reading
+    met: bool
+    met_surely: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Option:
+    """A candidate that does it: how many replicas, how many to be sure, and the readings at that size."""
+
+    candidate: Candidate
+    replicas: int
+    replicas_surely: int | None
+    """None: not even the largest fleet does it at the slow end."""
+    reading: Reading
+    highest_stable_rps: Interval
+    """Of one replica."""
+    price: GpuPrice | None
+    cost: Cost | None
+
+    @property
+    def gpus(self) -> int:
+        return self.replicas * self.candidate.gpus
+
+    @property
+    def gpus_surely(self) -> int | None:
+        return None if self.replicas_surely is None else self.replicas_surely * self.candidate.gpus
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServicePlan:
+    """The answer for one service: the chosen option, or None with the rejections that say why."""
+
+    service: Service
+    chosen: Option | None
+    others: tuple[Option, ...]
+    rows: tuple[Row, ...]
+    """Fleets of 1, 2, 4, 8, ... GPUs of the chosen candidate, and the chosen size itself."""
+    rejections: tuple[Rejection, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The answer to a Question."""
+
+    question: Question
+    services: tuple[ServicePlan, ...]
+    over_limit: Rejection | None = None
+    """The services fit one by one but not together."""
+
+    @property
+    def feasible(self) -> bool:
+        return self.over_limit is None and all(service.chosen for service in self.services)
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the services that can be met."""
+        return sum(service.chosen.gpus for service in self.services if service.chosen)
+
+    @property
+    def gpus_surely(self) -> int | None:
+        counts = [service.chosen.gpus_surely if service.chosen else None for service in self.services]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """None where a price is missing."""
+        costs = [service.chosen.cost for service in self.services if service.chosen]
+        return None if None in costs else sum(cost.usd_per_hour for cost in costs if cost)
+
+    @property
+    def usd_per_month(self) -> float | None:
+        hour = self.usd_per_hour
+        return None if hour is None else hour * HOURS_PER_MONTH

@@ -1,0 +1,140 @@
+"""A plan as plain data: the object that `bide plan --json` prints (schema bide.plan/1)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from bide.interval import Interval
+from bide.physics.steptime import assumed
+from bide.plan.answer import Option, Plan, Reading, Row, ServicePlan
+from bide.plan.cost import Cost
+from bide.plan.flags import serve_command
+from bide.plan.question import Service
+from bide.sourced import Assumption, Source
+from bide.workload.requests import LengthSummary, summarise
+
+
+def plan_dict(plan: Plan) -> dict[str, Any]:
+    """Everything in the plan; numbers that do not exist (unstable load, no price) are null."""
+    hardware = plan.question.hardware
+    return {
+        "feasible": plan.feasible,
+        "gpus": plan.gpus,
+        "gpus_surely": plan.gpus_surely,
+        "usd_per_hour": plan.usd_per_hour,
+        "usd_per_month": plan.usd_per_month,
+        "hardware": {"gpus": [gpu.id for gpu in hardware.gpus], "max_gpus": hardware.max_gpus},
+        "services": [_service(service) for service in plan.services],
+        "rejection": plan.over_limit.to_dict() if plan.over_limit else None,
+        "assumptions": [_assumption(assumption) for assumption in (*plan.question.assumptions, *assumed())],
+    }
+
+
+def _service(plan: ServicePlan) -> dict[str, Any]:
+    service = plan.service
+    assumptions = (*service.workload.assumptions, *(plan.chosen.candidate.assumptions if plan.chosen else ()))
+    return {
+        "name": service.name,
+        "model": service.model.name,
+        "workload": _workload(service),
+        "traffic": {
+            "peak_rps": service.traffic.peak_rps,
+            "margin": service.traffic.margin,
+            "planned_rps": service.traffic.planned_rps,
+        },
+        "patience": {limit.measure.name: limit.seconds for limit in service.patience},
+        "chosen": _option(plan.chosen) if plan.chosen else None,
+        "others": [_option(option) for option in plan.others],
+        "fleets": [_row(row) for row in plan.rows],
+        "rejections": [rejection.to_dict() for rejection in plan.rejections],
+        "assumptions": [_assumption(assumption) for assumption in assumptions],
+    }
+
+
+def _workload(service: Service) -> dict[str, Any]:
+    work = service.workload
+    return {
+        "requests": len(work),
+        "prompt_tokens": _lengths(summarise(work.prompt_tokens)),
+        "output_tokens": _lengths(summarise(work.output_tokens)),
+        "mean_resident_tokens": work.mean_resident_tokens,
+        "largest_tokens": work.largest_tokens,
+        "burstiness": work.burstiness,
+        "source": _source(work.source),
+        "notes": list(work.notes),
+    }
+
+
+def _lengths(lengths: LengthSummary) -> dict[str, float]:
+    return {name: getattr(lengths, name) for name in LengthSummary.__dataclass_fields__}
+
+
+def _option(option: Option) -> dict[str, Any]:
+    candidate, memory = option.candidate, option.candidate.memory
+    return {
+        "gpu": candidate.gpu.id,
+        "tp": candidate.deployment.tp,
+        "replica_gpus": candidate.gpus,
+        "replicas": option.replicas,
+        "replicas_surely": option.replicas_surely,
+        "gpus": option.gpus,
+        "gpus_surely": option.gpus_surely,
+        "memory": {
+            "kv_bytes_per_token_per_gpu": memory.kv.per_gpu.growing_bytes_per_token,
+            "request_bytes_per_gpu": candidate.likely.kv_bytes,
+            "requests_at_once": candidate.likely.slots,
+            "pool_bytes_per_gpu": _interval(memory.pool_bytes),
+            "ledger": memory.ledger.to_dict(),
+        },
+        "reading": _reading(option.reading),
+        "highest_stable_rps_per_replica": _interval(option.highest_stable_rps),
+        "cost": _cost(option.cost) if option.cost else None,
+        "serve": serve_command(candidate.deployment),
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "gpus": row.gpus,
+        "replicas": row.replicas,
+        "kept": row.met,
+        "kept_surely": row.met_surely,
+        **_reading(row.reading),
+    }
+
+
+def _reading(reading: Reading) -> dict[str, Any]:
+    return {
+        "requests_per_s_per_replica": reading.requests_per_s,
+        "seconds": {measure.name: _interval(seconds) for measure, seconds in reading.seconds.items()},
+        "running_requests": reading.running_requests,
+        "prefill_share": reading.prefill_share,
+        "bound": reading.bound,
+    }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    return {
+        "usd_per_gpu_hour": cost.price.usd_per_hour,
+        "usd_per_hour": cost.usd_per_hour,
+        "usd_per_month": cost.usd_per_month,
+        "usd_per_million_tokens_at_peak": cost.usd_per_million_tokens,
+        "usd_per_million_output_tokens_at_peak": cost.usd_per_million_output_tokens,
+        "price": _source(cost.price.source),
+    }
+
+
+def _interval(interval: Interval | None) -> dict[str, float | None] | None:
+    """`high` is null where the slow end is unstable, the whole where the likely case is."""
+    if interval is None:
+        return None
+    return {name: value if math.isfinite(value) else None for name, value in interval.to_dict().items()}
+
+
+def _assumption(assumption: Assumption) -> dict[str, Any]:
+    return {"name": assumption.name, "value": assumption.value, "why": assumption.why}
+
+
+def _source(source: Source) -> dict[str, Any]:
+    return {"text": source.text, "checked": source.checked or None, "kind": source.kind, "verified": source.verified}

@@ -1,0 +1,143 @@
+"""YAML read with the line of every value, so that an error can say where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bide.errors import BadInput, UnknownName
+from bide.i18n import _
+
+_LARGEST_BYTES = 100_000
+_DEEPEST = 12
+_TAGGED_WRONGLY = (ValueError, TypeError, AttributeError, LookupError, OverflowError)
+"""What PyYAML raises for a value that is not of the type that its tag claims (`!!int ""`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A value of the file with its path (`services[0].traffic`) and line. Mappings and lists hold Located values."""
+
+    value: Any
+    path: str
+    line: int
+
+    def bad(self, allowed: str, hint: str = "") -> BadInput:
+        """The error for this value."""
+        return BadInput(self.path or _("the file"), self.plain(), allowed, " ".join(filter(None, (self.where, hint))))
+
+    @property
+    def where(self) -> str:
+        return _("(line {line})").format(line=self.line)
+
+    def plain(self) -> Any:
+        """The value without its places."""
+        if isinstance(self.value, dict):
+            return {key: item.plain() for key, item in self.value.items()}
+        return [item.plain() for item in self.value] if isinstance(self.value, list) else self.value
+
+    def mapping(self, known: Iterable[str], required: Iterable[str] = ()) -> Mapping[str, Located]:
+        """The value as a mapping with no other keys than `known` and all of `required`."""
+        names = list(known)
+        if not isinstance(self.value, dict):
+            raise self.bad(_("a mapping with keys {keys}").format(keys=", ".join(names)))
+        for key, item in self.value.items():
+            if key not in names:
+                allowed = _("one of {keys}").format(keys=", ".join(names))
+                raise UnknownName(item.path, key, names, allowed, item.where)
+        missing = [key for key in required if key not in self.value]
+        if missing:
+            text = _("{keys} missing").format(keys=", ".join(missing))
+            raise BadInput(self.path or _("the file"), sorted(self.value), text, self.where)
+        return self.value
+
+    def items(self) -> Iterator[Located]:
+        """The entries of a list that is not empty."""
+        if not isinstance(self.value, list) or not self.value:
+            raise self.bad(_("a list with at least one entry"))
+        return iter(self.value)
+
+    def text(self) -> str:
+        """A word or sentence of one line, up to 200 characters."""
+        value = self.value
+        if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
+            raise self.bad(_("a short text"))
+        return value
+
+    def number(self, allowed: str, low: float, high: float, whole: bool = False) -> float:
+        """A number from `low` to `high`; `allowed` says so."""
+        value = self.value
+        right = isinstance(value, int) or (isinstance(value, float) and not whole)
+        if isinstance(value, bool) or not right or not low <= value <= high:
+            raise self.bad(allowed)
+        return float(value)
+
+
+def read_yaml(path: Path, field: str = "service file") -> Located:
+    """The one document of a YAML file. Raises BadInput for a file that is not one, with the line where it breaks."""
+    import yaml
+
+    if not path.is_file():
+        raise BadInput(field, str(path), _("a file that exists"))
+    data = path.read_bytes()
+    if len(data) > _LARGEST_BYTES:
+        raise BadInput(field, str(path), _("a YAML file of at most 100 kB"))
+    try:
+        _check_shape(yaml.parse(data, yaml.SafeLoader), path, field)
+        node = yaml.compose(data, yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = _("(line {line})").format(line=mark.line + 1) if mark else ""
+        reason = str(getattr(error, "problem", None) or error).splitlines()[0]
+        raise BadInput(field, str(path), _("a YAML file"), f"{reason} {where}".strip()) from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(field, str(path), _("a YAML file")) from error
+    if node is None:
+        raise BadInput(field, str(path), _("a YAML file with something in it"))
+    return _located(node, "", yaml.SafeLoader(""))
+
+
+def _check_shape(events: Iterable[Any], path: Path, field: str) -> None:
+    """Refuse what small files blow up with, at the first event that does: references, and deep nesting."""
+    import yaml
+
+    depth = 0
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        allowed = ""
+        if isinstance(event, yaml.AliasEvent):
+            allowed = _("a YAML file without anchors")
+        elif depth > _DEEPEST:
+            allowed = _("a YAML file of at most {count} levels").format(count=_DEEPEST)
+        if allowed:
+            raise BadInput(field, str(path), allowed, _("(line {line})").format(line=event.start_mark.line + 1))
+
+
+def _located(node: Any, path: str, loader: Any) -> Located:
+    import yaml
+
+    line = node.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode):
+        entries = [_located(child, f"{path}[{i}]", loader) for i, child in enumerate(node.value)]
+        return Located(entries, path, line)
+    if isinstance(node, yaml.MappingNode):
+        return Located(_entries(node, path, loader), path, line)
+    try:
+        return Located(loader.construct_object(node), path, line)
+    except (yaml.YAMLError, *_TAGGED_WRONGLY) as error:
+        raise BadInput(path, node.value, _("a value that YAML can read"), f"({_('line')} {line})") from error
+
+
+def _entries(node: Any, path: str, loader: Any) -> dict[str, Located]:
+    entries: dict[str, Located] = {}
+    for key_node, child in node.value:
+        key = str(key_node.value)
+        here = f"{path}.{key}" if path else key
+        line = key_node.start_mark.line + 1
+        if key in entries:
+            raise BadInput(here, key, _("each key once"), _("(line {line})").format(line=line))
+        item = _located(child, here, loader)
+        entries[key] = Located(item.value, here, line)
+    return entries

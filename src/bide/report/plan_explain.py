@@ -1,0 +1,90 @@
+"""`--explain`: the plan's arithmetic, factor by factor, in the way one would check it by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bide.i18n import _
+from bide.plan.answer import Option, Plan, ServicePlan
+from bide.report.words import seconds
+from bide.units import format_bytes, format_gib
+
+
+def plan_explain(plan: Plan) -> str:
+    """Lines of `what = factors = value` for each service that can be met."""
+    lines = [_("Arithmetic (likely values)")]
+    for service in plan.services:
+        if service.chosen:
+            lines += ["", service.service.name, *(f"  {line}" for line in _service(service, service.chosen))]
+    return "\n".join(lines) + "\n"
+
+
+def _service(plan: ServicePlan, option: Option) -> Iterable[str]:
+    yield from _memory(plan, option)
+    yield from _speed(option)
+    yield from _count(plan, option)
+
+
+def _memory(plan: ServicePlan, option: Option) -> Iterable[str]:
+    candidate, work = option.candidate, plan.service.workload
+    ledger, replica = candidate.memory.ledger, candidate.likely
+    yield _(
+        "pool: {total} GiB - {unused} unused - {weights} weights - {activation} activations - {runtime} CUDA "
+        "- {graph} graphs = {pool} GiB"
+    ).format(
+        total=format_gib(ledger.total_bytes),
+        unused=format_gib(ledger.unused_bytes),
+        weights=format_gib(ledger.weights_bytes),
+        activation=format_gib(ledger.activation_bytes),
+        runtime=format_gib(ledger.runtime_bytes),
+        graph=format_gib(ledger.graph_bytes),
+        pool=format_gib(ledger.pool_bytes),
+    )
+    yield _(
+        "a running request: {tokens:,.0f} tokens on average at a random instant (prompt + half the output, "
+        "weighted by output; {bin}-token bins) x {token} = {request}"
+    ).format(
+        tokens=work.mean_resident_tokens,
+        bin=64,
+        token=format_bytes(candidate.memory.kv.per_gpu.growing_bytes_per_token),
+        request=format_bytes(replica.kv_bytes),
+    )
+    yield _(
+        "requests at once: min(pool in blocks / blocks of such requests = {fit:.1f}, max_num_seqs = {seqs}) = {slots}"
+    ).format(fit=replica.pool_requests, seqs=replica.max_num_seqs, slots=replica.slots)
+
+
+def _speed(option: Option) -> Iterable[str]:
+    replica, rate = option.candidate.likely, option.reading.requests_per_s
+    steady = replica.at(rate)
+    if steady is None:
+        return
+    table, running = replica.table, steady.running_requests
+    yield _(
+        "a decode step of {b:.1f}: {fixed} fixed + {linear} weights + {b:.1f} x ({kv} cache + {each} else) = {step}"
+    ).format(
+        b=running,
+        fixed=seconds(table.fixed_s),
+        linear=seconds(float(table.linear(running))),
+        kv=seconds(replica.kv_bytes * table.per_kv_byte_s),
+        each=seconds(table.per_sequence_s),
+        step=seconds(steady.decode_step_s),
+    )
+    yield _("prefill: {rate:g} requests/s x {prompt} a prompt = {share:.1%} of the time").format(
+        rate=rate, prompt=seconds(steady.prefill_share / rate), share=steady.prefill_share
+    )
+    yield _("time per token: {step} / (1 - {share:.3f}) = {tpot} on average").format(
+        step=seconds(steady.decode_step_s), share=steady.prefill_share, tpot=seconds(steady.tpot_s)
+    )
+
+
+def _count(plan: ServicePlan, option: Option) -> Iterable[str]:
+    traffic = plan.service.traffic
+    yield _("each replica: {peak:g} requests/s x {margin:g} / {replicas} = {rate:g} requests/s").format(
+        peak=traffic.peak_rps, margin=traffic.margin, replicas=option.replicas, rate=option.reading.requests_per_s
+    )
+    if option.cost:
+        cost = option.cost
+        yield _(
+            "a million tokens: ${hour:.2f} an hour / ({tokens:,.0f} tokens/s x 3,600) x 1,000,000 = ${usd:.3f}"
+        ).format(hour=cost.usd_per_hour, tokens=cost.tokens_per_s, usd=cost.usd_per_million_tokens)

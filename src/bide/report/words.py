@@ -1,0 +1,89 @@
+"""How the report says numbers: as exact as they are known, never more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from bide.i18n import _
+from bide.interval import Interval
+from bide.metrics import Latency
+from bide.plan.question import Measure
+from bide.units import format_seconds
+
+_UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+
+
+def rounded(value: float, digits: int = 2) -> float:
+    """`value` to `digits` significant digits; 0 and infinity stay.
+
+    >>> rounded(0.01834), rounded(1234.0)
+    (0.018, 1200.0)
+    """
+    if value == 0 or not math.isfinite(value):
+        return value
+    return round(value, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+def seconds(value: float) -> str:
+    """Two significant digits in the unit people would say; `unstable` for infinity."""
+    return format_seconds(rounded(value)) if math.isfinite(value) else _("unstable")
+
+
+def span(interval: Interval | None) -> str:
+    """The likely value, then its range, in one unit: `180 ms (110 to 520)`. What is not known is unstable.
+
+    >>> span(Interval(0.11, 0.184, 1.3)), span(Interval(1.04, 2.0, float("inf")))
+    ('180 ms (110 to 1,300)', '2 s (1 to ∞)')
+    """
+    if interval is None:
+        return _("unstable")
+    name, scale = next((unit for unit in _UNITS if interval.mid >= unit[1]), _UNITS[-1])
+    low, mid, high = (_in_unit(value / scale) for value in (interval.low, interval.mid, interval.high))
+    return _("{mid} {unit} ({low} to {high})").format(mid=mid, unit=name, low=low, high=high)
+
+
+def _in_unit(value: float) -> str:
+    return f"{rounded(value):,g}" if math.isfinite(value) else "∞"
+
+
+def count(value: float) -> str:
+    """A whole number with thousands separated."""
+    return f"{value:,.0f}"
+
+
+def usd(value: float) -> str:
+    """Cents below 100, whole dollars above."""
+    return f"${value:,.2f}" if value < 100 else f"${value:,.0f}"
+
+
+def rate(value: float) -> str:
+    """Requests a second, three digits."""
+    return f"{rounded(value, 3):,g}"
+
+
+def latency_name(latency: Latency) -> str:
+    """The latency in words."""
+    return {
+        "ttft": _("time to first token"),
+        "tpot": _("time per output token"),
+        "e2e": _("time to last token"),
+    }[latency]
+
+
+def short_name(measure: Measure) -> str:
+    """`TTFT p95`, `E2E mean`."""
+    which = _("mean") if measure.percent is None else f"p{measure.percent:g}"
+    return f"{measure.latency.upper()} {which}"
+
+
+def plural(number: int, one: str, many: str) -> str:
+    """`one` or `many`, with {n} filled in."""
+    return (one if number == 1 else many).format(n=f"{number:,}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    if len(names) < 2:
+        return "".join(names)
+    return _("{first} and {last}").format(first=", ".join(names[:-1]), last=names[-1])

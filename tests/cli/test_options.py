@@ -1,0 +1,67 @@
+"""The deployment flags become one dict, with the file format's keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from bide.cli.options import SECONDS, deployment_options, explain_option, json_option, output_option
+from bide.errors import BadInput
+
+FLAGS = {
+    "gpu", "tp", "pp", "dp", "ep", "gpus", "engine", "engine_version", "weights", "kv_dtype", "gpu_memory_utilization",
+    "max_model_len", "max_num_seqs", "max_num_batched_tokens", "block_size", "enforce_eager", "enable_prefix_caching",
+    "enable_chunked_prefill", "speculative_tokens", "pool_bytes_per_gpu",
+}  # fmt: skip
+
+
+def parse(*args: str) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+
+    @click.command()
+    @click.argument("model")
+    @deployment_options
+    @json_option
+    @explain_option
+    @output_option(".html", ".json")
+    @click.option("--within", type=SECONDS)
+    def command(**values: Any) -> None:
+        seen.update(values)
+
+    result = CliRunner().invoke(command, ["llama", *args], catch_exceptions=False, standalone_mode=False)
+    if result.exception:
+        raise result.exception
+    return seen
+
+
+def test_what_was_not_given_is_left_out() -> None:
+    seen = parse()
+    assert (seen["deployment"], seen["model"], seen["as_json"], seen["output"]) == ({}, "llama", False, None)
+
+
+def test_every_flag_of_the_contract_is_there() -> None:
+    given = {
+        "--enforce-eager": None, "--no-enable-prefix-caching": None, "--enable-chunked-prefill": None,
+        "--gpu": "h100", "--tp": "2", "--pp": "1", "--dp": "1", "--ep": "2", "--gpus": "4", "--engine": "vllm",
+        "--engine-version": "0.19", "--weights": "fp8", "--kv-dtype": "fp8", "--gpu-memory-utilization": "0.9",
+        "--max-model-len": "128k", "--max-num-seqs": "256", "--max-num-batched-tokens": "8k", "--block-size": "16",
+        "--speculative-tokens": "3", "--pool-bytes-per-gpu": "53GB",
+    }  # fmt: skip
+    deployment = parse(*(part for flag in given.items() for part in flag if part is not None))["deployment"]
+    assert set(deployment) == FLAGS
+    assert deployment["max_model_len"] == 131072
+    assert deployment["pool_bytes_per_gpu"] == 53_000_000_000
+    assert deployment["enable_prefix_caching"] is False
+    assert deployment["enforce_eager"] is True
+    assert deployment["gpu_memory_utilization"] == 0.9
+
+
+def test_sizes_and_times_that_cannot_be_read_name_the_flag() -> None:
+    with pytest.raises(BadInput, match=r"^max_model_len: got 'long'"):
+        parse("--max-model-len", "long")
+    with pytest.raises(BadInput, match=r"^within: got 'soon'"):
+        parse("--within", "soon")
+    assert parse("--within", "50ms")["within"] == pytest.approx(0.05)

@@ -1,0 +1,85 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bide.cli.main import main
+
+
+def impossible(content: dict[str, Any]) -> None:
+    content["services"][0]["patience"] = {"e2e_p95": "1ms"}
+
+
+def test_the_answer_is_printed_and_a_page_written_here(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = write()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert main(["plan", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Run ")
+    assert err == "wrote service.html\n"
+    assert (tmp_path / "here" / "service.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_json_is_one_object_and_writes_no_page(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = write()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert main(["plan", str(path), "--json"]) == 0
+    out, err = capsys.readouterr()
+    data = json.loads(out)
+    assert data["schema"] == "bide.plan/1"
+    assert data["feasible"]
+    assert data["gpus"] == sum(service["chosen"]["gpus"] for service in data["services"])
+    assert err == ""
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
+def test_the_suffix_says_what_is_written(write: Callable[..., Path], tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / f"report{suffix}"
+    assert main(["plan", str(write()), "-o", str(target)]) == 0
+    start = {".html": "<!doctype html>", ".md": "# service.yaml", ".json": '{\n  "schema": "bide.plan/1"'}[suffix]
+    assert target.read_text(encoding="utf-8").startswith(start)
+
+
+def test_no_report_writes_nothing(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert main(["plan", str(path), "--no-report", "--explain"]) == 0
+    assert list((tmp_path / "here").iterdir()) == []
+    assert "Arithmetic (likely values)" in capsys.readouterr().out
+
+
+def test_what_cannot_be_met_is_answered_with_exit_code_1(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", str(write(impossible)), "--no-report"]) == 1
+    assert capsys.readouterr().out.startswith("Cannot be met")
+    assert main(["plan", str(write(impossible)), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["services"][0]["chosen"] is None
+
+
+@pytest.mark.parametrize("arguments", [["none.yaml"], [], ["none.yaml", "--bogus"]])
+def test_bad_input_is_one_error_with_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert "Traceback" not in err
+
+
+def test_an_output_of_another_kind_is_refused(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(write()), "-o", "report.docx"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert ".html, .md, .json" in err

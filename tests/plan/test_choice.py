@@ -1,0 +1,41 @@
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bide.plan.choice import bill_of, cheapest_together
+
+
+@dataclass(frozen=True)
+class Bill:
+    usd_per_hour: float
+
+
+@dataclass(frozen=True)
+class Offer:
+    gpus: int
+    cost: Bill | None
+
+
+offers = st.builds(Offer, st.integers(1, 20), st.one_of(st.none(), st.builds(Bill, st.integers(1, 50).map(float))))
+
+
+def total(pick: tuple[Any, ...]) -> tuple[float, ...]:
+    return tuple(map(sum, zip(*(bill_of(option) for option in pick), strict=True)))
+
+
+@given(st.lists(st.lists(offers, min_size=1, max_size=4), min_size=1, max_size=4), st.integers(1, 60))
+def test_the_pick_is_the_cheapest_of_all_combinations(services: list[list[Any]], most: int) -> None:
+    allowed = [pick for pick in product(*services) if sum(option.gpus for option in pick) <= most]
+    found = cheapest_together(services, most)
+    if not allowed:
+        assert found is None
+    else:
+        assert found is not None
+        assert total(found) == min(total(pick) for pick in allowed)
+
+
+def test_without_services_nothing_is_picked() -> None:
+    assert cheapest_together([], 4) == ()

@@ -29,11 +29,16 @@ _GAP = 3
 
 
 def print_json(command: str, payload: Mapping[str, object]) -> None:
-    """One JSON object on stdout: `"schema": "bide.<command>/1"`, then `payload`.
+    """One JSON object on stdout: see `json_text`."""
+    click.echo(json_text(command, payload))
+
+
+def json_text(command: str, payload: Mapping[str, object]) -> str:
+    """`"schema": "bide.<command>/1"`, then `payload`, as JSON.
 
     Raises ValueError for a number that JSON has not (infinity, NaN): send null instead.
     """
-    click.echo(json.dumps({"schema": f"bide.{command}/1", **payload}, indent=2, allow_nan=False))
+    return json.dumps({"schema": f"bide.{command}/1", **payload}, indent=2, allow_nan=False)
 
 
 def note(text: str) -> None:

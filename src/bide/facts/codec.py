@@ -31,7 +31,7 @@ _PLAIN = (
 def encode(model: Model) -> dict[str, Any]:
     """The catalogue's entry for `model` (without its source, which the catalogue adds).
 
-    >>> from bide.facts.model import Model, Moe, RopeTable, Tensor
+    >>> from bide.facts import layers as groups
     >>> small = Model("a/b", "llama", 64, 2, 4, 100, "bf16", (groups.FullAttention((0, 1), 2, 16, 16),), ())
     >>> encode(small)["groups"]
     [['FullAttention', '0-1', 2, 16, 16]]

@@ -7,6 +7,7 @@ microscaling (MX) and DeepSeek's fp8 blocks; bf16 scales unless said otherwise.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from bide.errors import UnknownName
@@ -92,6 +93,30 @@ WEIGHTS = ("auto", *UNQUANTISED, *_SERVED)
 """What a deployment's `weights` may be."""
 
 
+_MIXERS = (
+    "self_attn",
+    "linear_attn",
+    "mamba",
+    *(f"*.mixer.{part}_proj" for part in ("in", "out", "q", "k", "v", "o")),
+)
+_IN_A_NAME = re.compile(
+    r"(?:^|[-_.])(?P<word>nvfp4|mxfp4|fp8|awq|gptq|int4|int8|w4a16|w8a8|nf4|bnb-4bit)(?=$|[-_.])", re.IGNORECASE
+)
+_NAMED = {"w4a16": "int4", "w8a8": "int8", "nf4": "bnb-nf4", "bnb-4bit": "bnb-nf4"}
+
+
+def named_scheme(name: str, *, moe: bool) -> Quantisation | None:
+    """The usual scheme of the word in a checkpoint's name (`...-NVFP4`); None where there is none.
+
+    For checkpoints whose `config.json` does not say it, as ModelOpt's that state it only in `hf_quant_config.json`.
+    """
+    found = _IN_A_NAME.search(name.rstrip("/").rsplit("/", 1)[-1].removesuffix(".json"))
+    if found is None:
+        return None
+    word = found["word"].lower()
+    return _usual(_NAMED.get(word, word), moe, hybrid=False)
+
+
 def served_scheme(model: Model, weights: str) -> Quantisation | None:
     """The scheme of `model` when a deployment asks for `weights`; None where it is served unquantised."""
     hybrid = any(isinstance(group, RecurrentState) for group in model.groups)
@@ -128,8 +153,7 @@ def _is_kind(own: Quantisation, weights: str) -> bool:
 def _usual(weights: str, moe: bool, hybrid: bool) -> Quantisation:
     kind = _SERVED[weights]
     if weights == "nvfp4" and hybrid:
-        mixers = ("self_attn", "linear_attn", "mixer", "mamba")
-        return Quantisation(weights, kind, tuple(Rule(name, FP8_CHANNEL) for name in mixers), parts=("text",))
+        return Quantisation(weights, kind, tuple(Rule(name, FP8_CHANNEL) for name in _MIXERS), parts=("text",))
     if weights == "mxfp4" and moe:
         return Quantisation(weights, None, (Rule("*.experts.*", kind),), parts=("text",))
     return Quantisation(weights, kind, parts=("text",))

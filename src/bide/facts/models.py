@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from bide.errors import UnknownName
@@ -38,9 +37,9 @@ def load_model(name: str) -> Model:
     Raises BadInput for a path that is no model, UnknownName (with the nearest names) for a name
     that neither the catalogue nor, where it can be asked, the hub knows.
     """
-    path = Path(name)
-    if path.exists() or name.endswith(".json") or name.startswith((".", "/", "~")):
-        return _load_path(str(path.expanduser()), _modified(path.expanduser()))
+    if os.path.exists(name) or name.endswith(".json") or name.startswith((".", "/", "~")):
+        path = os.path.expanduser(name)
+        return _load_path(path, _modified(path))
     entry = find(name)
     if entry:
         return _load_entry(entry)
@@ -56,7 +55,7 @@ def find(name: str) -> Entry | None:
 
 def unknown(name: str, why: str = "") -> UnknownName:
     """The error for a name that is not in the catalogue."""
-    names = [e.id for e in catalogue()] + [a for e in catalogue() for a in e.aliases]
+    names = [e.id.rsplit("/", 1)[-1] for e in catalogue()] + [a for e in catalogue() for a in e.aliases]
     allowed = _("a catalogue name (`bide models`), a config.json, a directory, or a Hugging Face id")
     return UnknownName("model", name, names, allowed, why)
 
@@ -101,16 +100,15 @@ def _load_entry(entry: Entry) -> Model:
     return decode(entry.id, raw, source)
 
 
-def _modified(path: Path) -> float:
+def _modified(path: str) -> float:
     try:
-        target = path / "config.json" if path.is_dir() else path
-        return os.stat(target).st_mtime
+        return os.stat(os.path.join(path, "config.json") if os.path.isdir(path) else path).st_mtime
     except OSError:
         return 0.0
 
 
 @lru_cache(maxsize=1024)
-def _load_path(path: str, modified: float) -> Model:  # noqa: ARG001 - a changed file is read again
+def _load_path(path: str, modified: float) -> Model:
     from bide.facts.hf import from_config
     from bide.facts.hf.source import read_model_files
 

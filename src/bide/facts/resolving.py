@@ -213,5 +213,5 @@ def _weights(name: str, value: object) -> str:
     return value
 
 
-def _kv_dtype(name: str, value: object) -> str:  # noqa: ARG001 - a check's signature
+def _kv_dtype(name: str, value: object) -> str:
     return canonical_kv_dtype(value)

@@ -17,6 +17,8 @@ from bide.physics.pool_rules import Ledger, PoolSize
 from bide.physics.rank_weights import RankWeights
 from bide.physics.weights import Weights, weigh
 
+_SHORT_TOKENS = 2048
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -113,6 +115,9 @@ def cautions(memory: Memory) -> tuple[str, ...]:
         )
     if deployment.tp > 1 and cost.growing_bytes_per_token == memory.kv.per_gpu.growing_bytes_per_token * deployment.pp:
         notes.append(_("the cache is copied to every tensor-parallel rank, not divided: tp buys no cache per request"))
+    if memory.fits and memory.fit(_SHORT_TOKENS).requests > deployment.max_num_seqs:
+        text = _("short requests are capped at max_num_seqs = {n:,} running at once, whatever the pool holds")
+        notes.append(text.format(n=deployment.max_num_seqs))
     if deployment.pool_bytes_per_gpu is not None:
         notes.append(_("the pool was given: it carries no interval"))
     return (*notes, *deployment.model.notes)

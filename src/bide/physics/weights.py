@@ -75,6 +75,14 @@ def weigh(model: Model, quantisation: Quantisation | None, dtype: str | None = N
 
     `dtype` (`bf16`, `fp16`, `fp32`) is the type of what is not quantised; None is the model's own.
     """
+    return _weigh(Same(model), Same(quantisation), dtype or model.dtype)
+
+
+@lru_cache(maxsize=1024)
+def _weigh(model_key: Same, quantisation_key: Same, dtype: str) -> Weights:
+    model, quantisation = model_key.value, quantisation_key.value
+    assert isinstance(model, Model)
+    assert quantisation is None or isinstance(quantisation, Quantisation)
     sums: dict[tuple[Component, Part], list[float]] = {}
     for stored in stored_tensors(model, quantisation, dtype):
         sums_of = sums.setdefault((stored.tensor.component, stored.tensor.part), [0, 0.0])

@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 
 from bide.i18n import _
-from bide.physics.pool import Ledger
 from bide.plan.answer import Option, Row, ServicePlan
 from bide.plan.question import Measure
 from bide.plan.reading import shown_measures
-from bide.report.themed import ACCENT, PARTS, log_scale, mark, round_ticks, rows, rule, svg
+from bide.report.memory_charts import Marked, memory_bar, requests_chart
+from bide.report.themed import ACCENT, log_scale, round_ticks, rows, rule, svg
 from bide.report.words import short_name
-from bide.units import GIB
-
-_CONTEXTS = tuple(2**n for n in range(9, 21))
-_MOST_CONTEXTS = 9
-_LEGEND_WIDTH = 230
 
 
 def service_charts(plan: ServicePlan, width: int) -> list[tuple[str, str]]:
@@ -33,75 +28,14 @@ def service_charts(plan: ServicePlan, width: int) -> list[tuple[str, str]]:
     ]
 
 
-def ledger_parts(ledger: Ledger) -> list[tuple[str, int]]:
-    """The ledger's entries by the name that people know, the weights first; they sum to the card."""
-    return [
-        (_("weights"), ledger.weights_bytes),
-        (_("cache pool"), ledger.pool_bytes),
-        (_("activations"), ledger.activation_bytes),
-        (_("CUDA graphs"), ledger.graph_bytes),
-        (_("CUDA and others"), ledger.runtime_bytes),
-        (_("left unused"), ledger.unused_bytes),
-    ]
-
-
-def memory_bar(ledger: Ledger, width: int) -> str:
-    """The card as one bar, in GiB."""
-    import altair as alt
-
-    sizes = [(name, size / GIB) for name, size in ledger_parts(ledger)]
-    names = [_("{name}: {gib:.1f} GiB").format(name=name, gib=gib) for name, gib in sizes]
-    values = [
-        {"part": name, "gib": gib, "order": i} for i, (name, (_name, gib)) in enumerate(zip(names, sizes, strict=True))
-    ]
-    columns = max(1, width // _LEGEND_WIDTH)
-    legend = alt.Legend(
-        title=None, orient="bottom", columns=columns, symbolType="square", rowPadding=4, columnPadding=28
-    )
-    bar = alt.Chart(rows(values)).mark_bar(height=36)
-    drawn = bar.encode(
-        x=alt.X("gib:Q", stack="zero", title=_("GiB of one GPU"), axis=alt.Axis(grid=False)),
-        color=alt.Color("part:N", sort=names, scale=alt.Scale(domain=names, range=list(PARTS)), legend=legend),
-        order="order:Q",
-    )
-    return svg(drawn, width, 88 + 20 * math.ceil(len(values) / columns))
-
-
 def concurrency(plan: ServicePlan, option: Option, width: int) -> str:
     """Requests at once against the context of each, with the service's own contexts marked."""
-    import altair as alt
-
-    memory, work = option.candidate.memory, plan.service.workload
-    contexts = _contexts(work.largest_tokens)
-    fitting = {context: memory.requests(context) for context in contexts}
-    values = [{"x": context, "low": max(n.low, 0.1), "mid": n.mid, "high": n.high} for context, n in fitting.items()]
-    ticks = contexts[:: 1 if width > 500 else 2]
-    binary = alt.Axis(values=ticks, labelExpr="datum.value < 1024 ? datum.value : datum.value / 1024 + 'k'", grid=False)
-    base = alt.Chart(rows(values)).encode(
-        x=alt.X("x:Q", scale=log_scale(2), title=_("tokens of context"), axis=binary),
-        y=alt.Y(
-            "mid:Q",
-            scale=log_scale(10),
-            title=_("requests at once"),
-            axis=round_ticks([n.mid for n in fitting.values()]),
-        ),
-    )
-    band = base.mark_area(color=ACCENT, opacity=0.2).encode(y=alt.Y("low:Q", scale=log_scale(10)), y2="high:Q")
-    layers = [band, base.mark_line(color=ACCENT, strokeWidth=2.5)]
-    mean, longest = max(work.mean_resident_tokens, contexts[0]), work.largest_tokens
-    above, below = {"align": "left", "dx": 9, "dy": -7}, {"align": "right", "dx": -9, "dy": 9}
-    layers += mark(mean, memory.requests(round(mean)).mid, _("a running request, on average"), above)
-    layers += mark(longest, memory.requests(longest).mid, _("the longest request"), below)
-    most = option.candidate.deployment.max_num_seqs
-    if fitting[contexts[0]].mid > most:
-        layers += rule(most, _("max_num_seqs"))
-    return svg(alt.layer(*layers), width, 230)
-
-
-def _contexts(longest_tokens: int) -> list[int]:
-    """Powers of two up to past the longest request, at most so many."""
-    top = next((context for context in _CONTEXTS if context > longest_tokens), _CONTEXTS[-1])
-    return [context for context in _CONTEXTS if context <= 2 * top][-_MOST_CONTEXTS:]
+    work = plan.service.workload
+    marked = [
+        Marked(round(work.mean_resident_tokens), _("a running request, on average")),
+        Marked(work.largest_tokens, _("the longest request")),
+    ]
+    return requests_chart(option.candidate.memory, marked, work.largest_tokens, width)
 
 
 def fleets(plan: ServicePlan, measure: Measure, width: int) -> str:

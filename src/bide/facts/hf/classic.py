@@ -76,7 +76,7 @@ MOLMO2 = Traits(
 def bloom(f: Fields) -> Decoder:
     """BLOOM: ALiBi instead of positions, and a norm behind the embedding."""
 
-    def embedding_norm(f: Fields, sizes: d.Sizes) -> tuple[Tensor, ...]:  # noqa: ARG001 - a ShellExtras
+    def embedding_norm(f: Fields, sizes: d.Sizes) -> tuple[Tensor, ...]:
         return (Tensor("norm", "model.embed_tokens_layernorm", 2 * sizes.hidden),)
 
     return read(f, replace(CLASSIC, shell_extras=embedding_norm, mlp_widths=("n_inner",)))

@@ -34,7 +34,7 @@ ERNIE_DRAFTS = Drafts(projection="mtp_linear_proj", norms=("mtp_emb_norm", "mtp_
 EXPERT_BIAS_KEYS = ("moe_router_enable_expert_bias",)
 
 
-def flint_windows(f: Fields, layers: int) -> list[bool]:  # noqa: ARG001 - a WindowRule
+def flint_windows(f: Fields, layers: int) -> list[bool]:
     """Global: the first two, every fourth and the last."""
     return [not (i < 2 or i % 4 == 1 or i == layers - 1) for i in range(layers)]
 

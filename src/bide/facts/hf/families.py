@@ -35,7 +35,7 @@ def output_gate(path: str, bias_key: str = "") -> Extras:
     return extras
 
 
-def xielu(f: Fields, sizes: d.Sizes) -> tuple[Piece, ...]:  # noqa: ARG001 - an Extras
+def xielu(f: Fields, sizes: d.Sizes) -> tuple[Piece, ...]:
     """Apertus: the activation learns two numbers."""
     return (Vector("mlp", "mlp.act_fn.alpha", 2),)
 
@@ -46,7 +46,7 @@ def sub_norms(f: Fields, sizes: d.Sizes) -> tuple[Piece, ...]:
     return Vector("norm", "self_attn.attn_sub_norm", sizes.hidden), Vector("norm", "mlp.ffn_sub_norm", width)
 
 
-def lambdas(f: Fields, sizes: d.Sizes) -> tuple[Piece, ...]:  # noqa: ARG001 - an Extras
+def lambdas(f: Fields, sizes: d.Sizes) -> tuple[Piece, ...]:
     """DiffLlama: four vectors of head_dim weigh the two softmaxes."""
     return (Vector("attention", "self_attn.lambda", 4 * sizes.head_dim),)
 
@@ -58,7 +58,7 @@ def post_norms(f: Fields, sizes: d.Sizes) -> tuple[Piece, ...]:
     return Vector("norm", "post_norm1", sizes.hidden), Vector("norm", "post_norm2", sizes.hidden)
 
 
-def down_bias(f: Fields, sizes: d.Sizes) -> tuple[Piece, ...]:  # noqa: ARG001 - an Extras
+def down_bias(f: Fields, sizes: d.Sizes) -> tuple[Piece, ...]:
     """TeleChat 2: only the down projection of the feed-forward has a bias."""
     return (Vector("mlp", "mlp.down_proj.bias", sizes.hidden),)
 

@@ -13,6 +13,7 @@ from bide.facts.hf.fields import Fields
 from bide.facts.hf.kimi import read_bailing, read_kimi_linear
 from bide.facts.hf.mamba import read_bamba, read_falcon_h1, read_granite, read_jamba, read_mamba1, read_mamba2
 from bide.facts.hf.nemotron import read_nemotron_h
+from bide.facts.hf.plamo2 import read_plamo2
 from bide.facts.hf.qwen_next import read_olmo_hybrid, read_qwen3_5, read_qwen3_next
 from bide.facts.hf.recurrent import read_lfm2, read_minimax, read_recurrent_gemma
 from bide.facts.hf.zamba import read_zamba2
@@ -27,6 +28,7 @@ READERS: dict[str, Callable[[Fields], Decoder]] = {
     "granitemoehybrid": read_granite,
     "nemotron_h": read_nemotron_h,
     "zamba2": read_zamba2,
+    "plamo2": read_plamo2,
     "qwen3_next": read_qwen3_next,
     "qwen3_5": read_qwen3_5,
     "qwen3_5_text": read_qwen3_5,

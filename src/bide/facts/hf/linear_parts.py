@@ -119,8 +119,8 @@ class Lightning:
     heads: int
     dim: int
     norm_size: int
+    state_dtype: str
     head_norms: int = 0
-    state_dtype: str = "fp32"
     names: tuple[str, str, str] = ("qkv_proj", "output_gate", "out_proj")
     path: str = "self_attn"
 

@@ -49,7 +49,7 @@ def hrm_text(f: Fields) -> Decoder:
     return finish(f, traits, replace(total, layers=len(layers)), layers)
 
 
-def _first_state(f: Fields, sizes: d.Sizes) -> tuple[Tensor, ...]:  # noqa: ARG001 - a ShellExtras
+def _first_state(f: Fields, sizes: d.Sizes) -> tuple[Tensor, ...]:
     return (Tensor("embedding", "model.z_L_init", sizes.hidden),)
 
 
@@ -87,7 +87,7 @@ def _dory_scales(f: Fields, sizes: d.Sizes) -> tuple[Piece, ...]:
     )
 
 
-def _dory_head(f: Fields, sizes: d.Sizes) -> tuple[Tensor, ...]:  # noqa: ARG001 - a ShellExtras
+def _dory_head(f: Fields, sizes: d.Sizes) -> tuple[Tensor, ...]:
     return (Tensor("lm_head", "lm_head.logit_scale", sizes.vocab, split="vocab"),)
 
 

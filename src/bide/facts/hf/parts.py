@@ -37,7 +37,7 @@ def name(path: str) -> str:
     return f"model.layers.{{i}}.{path}"
 
 
-def linear(  # noqa: PLR0917 - what and where, in the order of a Tensor's fields
+def linear(
     component: Component,
     path: str,
     rows: int,

@@ -23,12 +23,12 @@ def _head(block: Fields, kind: Format) -> Rules:
     return (Rule("lm_head", kind),) if block.flag("lm_head") else ()
 
 
-def awq(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def awq(block: Fields, root: Fields) -> Quantisation:
     kind = formats.awq(*_sizes(block))
     return Quantisation("awq", kind, containing(names(block, "modules_to_not_convert"), None) + _head(block, kind))
 
 
-def gptq(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def gptq(block: Fields, root: Fields) -> Quantisation:
     """`dynamic` (GPTQModel) overrides per module; `modules_in_block_to_quantize` narrows it to some."""
     bits, group = _sizes(block)
     kind = formats.gptq(bits, group)
@@ -49,7 +49,7 @@ def _dynamic(block: Fields, bits: int, group: int) -> Iterable[Rule]:
         yield Rule(expression, formats.gptq(own.int("bits", default=bits, high=16), size))
 
 
-def auto_round(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def auto_round(block: Fields, root: Fields) -> Quantisation:
     """Intel AutoRound: AWQ or GPTQ packing without `g_idx`; `extra_config` overrides by name or expression."""
     default = _rounded(block, block)
     extra = block.part("extra_config")
@@ -79,7 +79,7 @@ def _extra_pattern(extra: Fields, name: str) -> str:
     return checked(extra, f"re:.*(?:{name})") if set(name) & set(r"*+?^$()[]{}|\\") else name
 
 
-def bitsandbytes(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def bitsandbytes(block: Fields, root: Fields) -> Quantisation:
     """All linear layers of all parts, except the skipped ones and the head."""
     double = block.flag("bnb_4bit_use_double_quant")
     kind = formats.BNB_NF4_DOUBLE if double else formats.BNB_NF4
@@ -88,12 +88,12 @@ def bitsandbytes(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
     return Quantisation("bitsandbytes", kind, ignored(block, "llm_int8_skip_modules"), EVERYWHERE)
 
 
-def hqq(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def hqq(block: Fields, root: Fields) -> Quantisation:
     kind = formats.affine(*_sizes(block.part("quant_config").part("weight_quant_params")))
     return Quantisation("hqq", kind, ignored(block, "skip_modules"))
 
 
-def torchao(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def torchao(block: Fields, root: Fields) -> Quantisation:
     """torchao: the kind is in the name of its config class (`Int4WeightOnlyConfig`) or function."""
     given = block.raw("quant_type")[1]
     default = given.get("default", given) if isinstance(given, dict) else given
@@ -111,7 +111,7 @@ def torchao(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
     return Quantisation("torchao", kind, ignored(block, "modules_to_not_convert"))
 
 
-def mlx(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def mlx(block: Fields, root: Fields) -> Quantisation:
     """MLX: every linear layer, the embedding and the head; per-module overrides stand beside the keys."""
     modes = {"mxfp4": formats.MXFP4, "nvfp4": formats.NVFP4_WEIGHT_ONLY, "mxfp8": formats.MXFP8}
     mode = block.text("mode", default="affine")

@@ -33,19 +33,19 @@ def fp8(block: Fields, root: Fields) -> Quantisation:
     return Quantisation("fp8", default, rules)
 
 
-def fbgemm(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001 - one signature for all methods
+def fbgemm(block: Fields, root: Fields) -> Quantisation:
     """FBGEMM fp8: an fp32 scale per output."""
     return Quantisation("fbgemm_fp8", formats.FP8_CHANNEL_FP32, ignored(block, "modules_to_not_convert"))
 
 
-def mxfp4(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def mxfp4(block: Fields, root: Fields) -> Quantisation:
     """gpt-oss: the routed experts alone."""
     rules = (*ignored(block, "modules_to_not_convert"), Rule("*.experts.*", formats.MXFP4))
     return Quantisation("mxfp4", None, rules)
 
 
 def _all_linear(method: str, kind: Format) -> Reader:
-    def read(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+    def read(block: Fields, root: Fields) -> Quantisation:
         return Quantisation(method, kind, ignored(block, "ignored_layers", "modules_to_not_convert"))
 
     return read

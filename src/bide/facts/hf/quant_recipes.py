@@ -12,7 +12,7 @@ from bide.facts.quantisation import Format, Quantisation, Rule
 from bide.i18n import _
 
 
-def quark(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def quark(block: Fields, root: Fields) -> Quantisation:
     """AMD Quark: one global scheme, `exclude` globs and per-layer patterns."""
     layers = block.part("layer_quant_config")
     own = ((name, layers.part(name).part("weight")) for name in layers.values)
@@ -59,7 +59,7 @@ _ALGORITHMS = {
 }
 
 
-def modelopt(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def modelopt(block: Fields, root: Fields) -> Quantisation:
     """NVIDIA ModelOpt: one algorithm for all but the excluded, or (MIXED_PRECISION) one for each listed module."""
     algorithm = block.text("quant_algo", "moe_quant_algo").upper()
     rules = ignored(block, "ignore", "exclude_modules", "ignored_layers")
@@ -85,7 +85,7 @@ def _algorithm(block: Fields, name: str) -> Format:
     return _ALGORITHMS[name]
 
 
-def compressed_tensors(block: Fields, root: Fields) -> Quantisation:  # noqa: ARG001
+def compressed_tensors(block: Fields, root: Fields) -> Quantisation:
     """Groups of targets (module classes, names or `re:`) with a scheme each; `ignore` comes first."""
     groups, default, rules = block.part("config_groups"), None, ignored(block, "ignore")
     for key in groups.values:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bide.errors import BadInput, UnknownArchitecture, nearest
+from bide.facts.formats import named_scheme
 from bide.facts.hf.assemble import Decoder, groups_of, mark, moe_of, tensors_of
 from bide.facts.hf.fields import Fields
 from bide.facts.hf.quantisation import read_kv_dtype, read_quantisation
 from bide.facts.hf.rope import read_rope_tables
 from bide.facts.hf.towers import Encoders, encoders, is_multimodal
 from bide.facts.model import Model, Tensor
+from bide.facts.quantisation import Quantisation
 from bide.i18n import _
 from bide.sourced import Source
 
@@ -53,6 +55,8 @@ def from_config(
     fields = Fields(text, where, _class_defaults(config, text, model_type))
     decoder = reader(fields)
     encoded = _encoders(config, decoder.hidden)
+    moe = moe_of(decoder.layers)
+    scheme, scheme_notes = _scheme(config, quantisation_config, name, moe is not None)
     return Model(
         name=name,
         family=model_type,
@@ -64,14 +68,29 @@ def from_config(
         groups=groups_of(decoder.layers) + decoder.extra_groups,
         tensors=_tensors(decoder) + encoded.tensors,
         max_context_tokens=decoder.max_context_tokens,
-        moe=moe_of(decoder.layers),
-        quantisation=read_quantisation(config, quantisation_config),
+        moe=moe,
+        quantisation=scheme,
         kv_dtype=read_kv_dtype(config, quantisation_config),
         draft_groups=groups_of(decoder.drafts, len(decoder.layers)),
         rope_tables=read_rope_tables(fields, groups_of(decoder.layers)),
         source=source or Source(_("config.json of {name}").format(name=name), kind="config"),
-        notes=decoder.notes + encoded.notes,
+        notes=decoder.notes + encoded.notes + scheme_notes,
     )
+
+
+def _scheme(
+    config: Mapping[str, Any], separate: Mapping[str, Any] | None, name: str, moe: bool
+) -> tuple[Quantisation | None, tuple[str, ...]]:
+    """The checkpoint's scheme: stated, or the usual one of the word in its name, which is then said."""
+    stated = read_quantisation(config, separate)
+    named = named_scheme(name, moe=moe) if stated is None else None
+    if named is None:
+        return stated, ()
+    note = _(
+        "the name says {word} and the config states no quantisation (hf_quant_config.json may): the usual {word} "
+        "scheme on every linear layer is assumed; --weights bf16 undoes it"
+    )
+    return named, (note.format(word=named.method),)
 
 
 def _tensors(decoder: Decoder) -> tuple[Tensor, ...]:

@@ -15,10 +15,13 @@ from bide.facts.hf.parts import Attention, Mlp, Moe, Norm
 
 
 def read_minimax(f: Fields) -> Decoder:
-    """MiniMax-Text-01 and M1: lightning attention where `attn_type_list` has 0 or `layer_types` say so."""
+    """MiniMax-Text-01 and M1: lightning attention where `attn_type_list` has 0 or `layer_types` say so.
+
+    Its state is of the model's type (vLLM `linear_attention_state_dtype` on `auto`).
+    """
     sizes = d.read_sizes(f)
     hidden, width = sizes.hidden, sizes.heads * sizes.head_dim
-    mixer = Lightning(hidden, sizes.heads, sizes.head_dim, norm_size=width)
+    mixer = Lightning(hidden, sizes.heads, sizes.head_dim, norm_size=width, state_dtype=conv_dtype(f))
     count, experts_width = f.int(*d.EXPERTS), f.int("intermediate_size")
     moe = Moe(hidden, count, f.int(*d.EXPERTS_PER_TOKEN), experts_width, path="block_sparse_moe")
     shared = f.raw("shared_intermediate_size")[1] or 0

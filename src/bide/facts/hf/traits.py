@@ -29,7 +29,7 @@ def all_layers(f: Fields, layers: int) -> list[bool]:
     return [f.flag("use_sliding_window", default=True)] * layers
 
 
-def no_layers(f: Fields, layers: int) -> list[bool]:  # noqa: ARG001 - a WindowRule
+def no_layers(f: Fields, layers: int) -> list[bool]:
     """The class ignores `sliding_window`."""
     return [False] * layers
 
@@ -42,7 +42,7 @@ def from_max_window_layers(f: Fields, layers: int) -> list[bool]:
     return [i >= start for i in range(layers)]
 
 
-def even_layers(f: Fields, layers: int) -> list[bool]:  # noqa: ARG001 - a WindowRule
+def even_layers(f: Fields, layers: int) -> list[bool]:
     """Gemma 2, gpt-oss: local, global, local, global, ..."""
     return [i % 2 == 0 for i in range(layers)]
 
@@ -50,7 +50,7 @@ def even_layers(f: Fields, layers: int) -> list[bool]:  # noqa: ARG001 - a Windo
 def all_but_first_of(period: int) -> WindowRule:
     """Global, then `period - 1` local layers (CWM, Granite with sliding windows)."""
 
-    def rule(f: Fields, layers: int) -> list[bool]:  # noqa: ARG001 - a WindowRule
+    def rule(f: Fields, layers: int) -> list[bool]:
         return [not full for full in d.every(layers, period, local_count_first=False)]
 
     return rule
@@ -70,7 +70,7 @@ def all_but_each(period: int) -> WindowRule:
     return rule
 
 
-def nothing(f: Fields, sizes: d.Sizes) -> tuple[()]:  # noqa: ARG001 - an Extras
+def nothing(f: Fields, sizes: d.Sizes) -> tuple[()]:
     """No further parameters."""
     return ()
 

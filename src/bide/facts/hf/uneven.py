@@ -40,7 +40,7 @@ def mllama(f: Fields) -> Decoder:
     return finish(f, replace(NAS, shell_extras=_mllama_rows), sizes, layers)
 
 
-def _mllama_rows(f: Fields, sizes: d.Sizes) -> tuple[Tensor, ...]:  # noqa: ARG001 - a ShellExtras
+def _mllama_rows(f: Fields, sizes: d.Sizes) -> tuple[Tensor, ...]:
     """Eight more rows of the embedding, for the image tokens; the head has none."""
     return (Tensor("embedding", "model.embed_tokens.more", 8, sizes.hidden, split="vocab"),)
 

@@ -26,22 +26,9 @@ def read_whisper(f: Fields) -> Decoder:
     shell = (
         *d.shell(sizes, f.flag("tie_word_embeddings", default=True), norm=2 * hidden),
         Tensor("embedding", "model.decoder.embed_positions", targets, hidden),
-        *_encoder(f, hidden, source),
     )
     return Decoder(hidden, heads, sizes.vocab, (layer,) * layers, shell, targets)
 
 
 def _norms(hidden: int, count: int) -> tuple[Norm, ...]:
     return tuple(Norm(f"norm.{i}", hidden, bias=True) for i in range(count))
-
-
-def _encoder(f: Fields, hidden: int, source: int) -> tuple[Tensor, ...]:
-    """Two convolutions of width 3, fixed positions, layers like the decoder's without the second attention."""
-    count, bins = f.int("encoder_layers", high=d.MAX_LAYERS), f.int("num_mel_bins")
-    ffn, norm = f.int("encoder_ffn_dim"), 2 * hidden
-    layer = 4 * hidden * hidden + 3 * hidden + 2 * hidden * ffn + ffn + hidden + 2 * norm
-    ends = 3 * bins * hidden + hidden + 3 * hidden * hidden + hidden + source * hidden + norm
-    return (
-        Tensor("audio", "model.encoder.layers", layer, copies=count, part="encoder"),
-        Tensor("audio", "model.encoder.ends", ends, part="encoder"),
-    )

@@ -36,7 +36,7 @@ class BlockPool:
 
     def request_blocks(self, context_tokens: int) -> int:
         """Blocks that a request of `context_tokens` reserves, over all groups."""
-        return sum(group.blocks(context_tokens, self.in_flight_tokens) for group in self.groups)
+        return _request_blocks(Same(self.groups), context_tokens, self.in_flight_tokens)
 
     def request_bytes(self, context_tokens: int) -> int:
         """Bytes of those blocks on one GPU."""
@@ -65,6 +65,12 @@ class BlockPool:
             # blocks x length / blocks per request, rounded as the engine does
             return int(self.requests(self.max_model_len) * self.max_model_len)
         return self.num_blocks // len(self.groups) * self.block_tokens
+
+
+@lru_cache(maxsize=65536)
+def _request_blocks(key: Same, context_tokens: int, in_flight_tokens: int) -> int:
+    groups: tuple[Group, ...] = key.value  # type: ignore[assignment]
+    return sum(group.blocks(context_tokens, in_flight_tokens) for group in groups)
 
 
 Pool = BlockPool | FlatPool

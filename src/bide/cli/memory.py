@@ -1,0 +1,186 @@
+"""`bide memory`: what fits, why, and what would let more in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bide.cli.batch import batch_option, run_batch
+from bide.cli.options import TOKENS, deployment_options, explain_option, json_option, output_option
+from bide.cli.output import json_text, note, print_json, print_table, write_output
+from bide.errors import BadInput, CannotBeMet
+from bide.i18n import _
+from bide.units import parse_tokens
+
+if TYPE_CHECKING:
+    from bide.physics.memory import Memory
+    from bide.plan.levers import Lever
+    from bide.plan.tenants import Need
+
+_CONTEXTS = (2048, 8192, 32768, 131072)
+_LEVER_CONTEXT = 8192
+_SUFFIXES = (".png", ".svg", ".html", ".json")
+
+
+@click.command(help=_("How long a context, how many at once: the cache, the weights, the pool, and the levers."))
+@click.argument("model", required=False)
+@deployment_options
+@click.option("--context", metavar="TOKENS[,..]", help=_("Contexts to show (2k,8k,32k,128k)."))
+@click.option("--mean-tokens", type=TOKENS, help=_("Mean context of a request: allocation as tokens come (paged)."))
+@click.option("--service", multiple=True, metavar="NAME:TOKENS:USERS", help=_("A service that shares the GPUs."))
+@click.option("--services", type=click.Path(path_type=Path), help=_("The same as a YAML list: name, tokens, users."))
+@batch_option
+@json_option
+@explain_option
+@output_option(*_SUFFIXES)
+def command(
+    model: str | None,
+    deployment: dict[str, Any],
+    context: str | None,
+    mean_tokens: int | None,
+    service: Sequence[str],
+    services: Path | None,
+    batch: Path | None,
+    as_json: bool,
+    explain: bool,
+    output: Path | None,
+) -> int:
+    """Answer one deployment, or each line of a batch; exit code 1 where the model does not fit."""
+    if batch is not None:
+        return _batch(batch, model)
+    raw = _raw(model, deployment)
+    contexts = _contexts(context)
+    answer = _Answer(raw, contexts, mean_tokens, _tenants(service, services))
+    if as_json:
+        print_json("memory", answer.to_dict())
+    else:
+        _print(answer)
+        if explain:
+            from bide.report.memory_explain import explained
+
+            click.echo("\n" + "\n".join(explained(answer.memory, answer.context_tokens)))
+    if output:
+        write_output(output, answer.writers())
+    if answer.memory.fits:
+        return 0
+    note(_("error: {message}").format(message=answer.why_not()))
+    return CannotBeMet.exit_code
+
+
+def _batch(batch: Path, model: str | None) -> int:
+    if model is not None:
+        raise BadInput("model", model, _("no model beside --batch: each line names its own"))
+    from bide.physics.memory_dict import batch_line
+
+    run_batch(batch, batch_line)
+    return 0
+
+
+def _raw(model: str | None, deployment: dict[str, Any]) -> dict[str, Any]:
+    if model is None:
+        raise BadInput("model", None, _("a catalogue name (`bide models`), a config.json, a directory or an id"))
+    raw = {"model": model, **deployment}
+    gpus = raw.pop("gpus", None)
+    if gpus is None:
+        return raw
+    from bide.plan.layout import fitting_layout
+
+    return {**raw, **fitting_layout(raw, gpus)}
+
+
+def _contexts(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return _CONTEXTS
+    return tuple(parse_tokens(part.strip(), "context") for part in text.split(","))
+
+
+def _tenants(texts: Sequence[str], file: Path | None) -> list[Any]:
+    if not texts and file is None:
+        return []
+    from bide.plan.tenants import parse_tenant, read_tenants
+
+    return [parse_tenant(text) for text in texts] + (read_tenants(file) if file else [])
+
+
+class _Answer:
+    """What was asked, and what follows from it."""
+
+    def __init__(
+        self, raw: dict[str, Any], contexts: Sequence[int], mean_tokens: int | None, tenants: Sequence[Any]
+    ) -> None:
+        from bide.facts.deployment import Deployment
+        from bide.physics.memory import memory_of
+        from bide.plan.levers import levers
+        from bide.plan.tenants import needs
+
+        self.memory: Memory = memory_of(Deployment.resolve(raw))
+        longest = self.memory.deployment.max_model_len
+        self.contexts = [c for c in contexts if c <= longest or contexts is not _CONTEXTS] or [longest]
+        self.context_tokens = self.contexts[0] if contexts is not _CONTEXTS else min(_LEVER_CONTEXT, longest)
+        self.mean_tokens = mean_tokens
+        self.levers: list[Lever] = levers(raw, self.memory, self.context_tokens, mean_tokens)
+        self.needs: list[Need] = needs(self.memory, tenants)
+
+    def to_dict(self) -> dict[str, Any]:
+        from bide.physics.memory_dict import memory_dict
+        from bide.plan.tenants import needs_dict
+
+        contexts = [*self.contexts, self.mean_tokens] if self.mean_tokens else self.contexts
+        return {
+            "model": self.memory.deployment.model.name,
+            "gpu": self.memory.deployment.gpu.id if self.memory.deployment.gpu else None,
+            "fits": self.memory.fits,
+            **memory_dict(self.memory, contexts),
+            "levers": [lever.to_dict() for lever in self.levers],
+            "services": needs_dict(self.memory, self.needs) if self.needs else None,
+            "assumptions": [
+                {"name": a.name, "value": a.value, "why": a.why} for a in self.memory.deployment.assumptions
+            ],
+        }
+
+    def why_not(self) -> str:
+        """What is needed, what there is, and what would work."""
+        from bide.physics.pool import no_room, stage_pools
+
+        deployment = self.memory.deployment
+        if deployment.gpu is None:
+            return _("the pool that was given is empty")
+        text = no_room(deployment, stage_pools(deployment))
+        working = [lever.name for lever in self.levers if lever.requests and lever.id not in ("tp", "paged")]
+        return text + ("; " + _("or {names}").format(names=", ".join(working)) if working else "")
+
+    def writers(self) -> dict[str, Callable[[], str | bytes]]:
+        """What `-o` writes, by suffix; pictures only where there is something to draw."""
+        from bide.report import memory_page as page
+
+        made: dict[str, Callable[[], str | bytes]] = {
+            ".html": lambda: page.memory_page(self.memory, self.contexts, self.levers, self.context_tokens),
+            ".json": lambda: json_text("memory", self.to_dict()),
+        }
+        if self.memory.fits:
+            made[".png"] = lambda: page.memory_png(self.memory, self.contexts)
+            made[".svg"] = lambda: page.memory_svg(self.memory, self.contexts)
+        return made
+
+
+def _print(answer: _Answer) -> None:
+    from bide.report import memory_text as words
+
+    memory = answer.memory
+    click.echo(words.sentence(memory, answer.context_tokens) + "\n")
+    for line in (*words.figures(memory, answer.context_tokens), "", *words.ledger_lines(memory), ""):
+        click.echo(line)
+    if memory.fits:
+        print_table(*words.context_table(memory, answer.contexts, answer.mean_tokens), left=())
+        click.echo()
+    if answer.needs:
+        headers, rows, text = words.tenant_table(memory, answer.needs)
+        print_table(headers, rows)
+        click.echo(text + "\n")
+    print_table(*words.lever_table(memory, answer.levers, answer.context_tokens), left=(0, 4), wrap=(4,))
+    click.echo()
+    for line in words.endnotes(memory):
+        click.echo(line)

@@ -1,0 +1,211 @@
+"""`bide memory --explain`: each figure's arithmetic in full, as one would check it by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import singledispatch
+
+from bide.facts.layers import (
+    ChunkedAttention,
+    CompressedAttention,
+    CrossAttention,
+    FullAttention,
+    KeyIndex,
+    KvFormat,
+    LatentAttention,
+    RecurrentState,
+    SlidingWindow,
+    heads_per_rank,
+)
+from bide.i18n import _
+from bide.physics.blocks import BlockPool
+from bide.physics.kv import attention_tp, cached_groups, kv_format
+from bide.physics.memory import Memory
+from bide.report.memory_text import count
+from bide.units import GIB, format_bytes, format_gib
+
+
+def explained(memory: Memory, context_tokens: int) -> Iterator[str]:
+    """Lines: cache per token, request, weights, pool, requests at once."""
+    yield _("Arithmetic (one GPU unless said otherwise)")
+    yield from _cache(memory)
+    yield from _weights(memory)
+    yield from _pool(memory)
+    yield from _requests(memory, context_tokens)
+
+
+def _cache(memory: Memory) -> Iterator[str]:
+    deployment = memory.deployment
+    kv, tp = kv_format(deployment.kv_dtype, deployment.model), attention_tp(deployment)
+    yield _("cache, {kind} = {bytes:g} bytes an element:").format(kind=kv.name, bytes=kv.bytes_per_element)
+    for group in cached_groups(deployment.model, deployment.speculative_tokens):
+        yield "  " + arithmetic(group, kv, tp)
+    if deployment.pp > 1:
+        yield _("  each of the {pp} pipeline stages holds its own layers only").format(pp=deployment.pp)
+
+
+@singledispatch
+def arithmetic(group: object, kv: KvFormat, tp: int) -> str:
+    """One group's bytes as factors. Raises TypeError for a group that nobody explains."""
+    raise TypeError(type(group).__name__)
+
+
+def _heads(group: FullAttention | SlidingWindow | ChunkedAttention | CrossAttention, kv: KvFormat, tp: int) -> str:
+    heads = heads_per_rank(group.kv_heads, tp)
+    dims = f"({group.head_dim_k} + {group.head_dim_v})"
+    if group.head_dim_k == group.head_dim_v:
+        dims = f"2 x {group.head_dim_k}"
+    scales = f" + {2 * kv.scale_bytes_per_token_head:g} B of scales" if kv.scale_bytes_per_token_head else ""
+    divided = f" ({group.kv_heads} over TP {tp})" if tp > 1 else ""
+    total = len(group.layers) * group.layer_bytes_per_token(kv, tp)
+    text = _("{layers} layers x {heads} KV heads{divided} x ({dims} x {size:g} B{scales}) = {total:,.0f} B a token")
+    return text.format(
+        layers=len(group.layers),
+        heads=heads,
+        divided=divided,
+        dims=dims,
+        size=kv.bytes_per_element,
+        scales=scales,
+        total=total,
+    )
+
+
+@arithmetic.register
+def _full(group: FullAttention, kv: KvFormat, tp: int) -> str:
+    return _("full attention: ") + _heads(group, kv, tp)
+
+
+@arithmetic.register
+def _sliding(group: SlidingWindow, kv: KvFormat, tp: int) -> str:
+    return _("sliding window, last {n:,} tokens: ").format(n=group.window_tokens) + _heads(group, kv, tp)
+
+
+@arithmetic.register
+def _chunked(group: ChunkedAttention, kv: KvFormat, tp: int) -> str:
+    return _("chunks of {n:,} tokens: ").format(n=group.chunk_tokens) + _heads(group, kv, tp)
+
+
+@arithmetic.register
+def _cross(group: CrossAttention, kv: KvFormat, tp: int) -> str:
+    return _("cross-attention to {n:,} encoder tokens: ").format(n=group.encoder_tokens) + _heads(group, kv, tp)
+
+
+@arithmetic.register
+def _latent(group: LatentAttention, kv: KvFormat, tp: int) -> str:
+    each = group.layer_bytes_per_token(kv, tp)
+    text = _("latent (MLA, one vector, not doubled, on every rank): {layers} layers x {how} = {total:,.0f} B a token")
+    how = f"({group.latent_dim} + {group.rope_dim}) x {kv.bytes_per_element:g} B"
+    if each != (group.latent_dim + group.rope_dim) * kv.bytes_per_element:
+        how = f"{each:g} B"
+    return text.format(layers=len(group.layers), how=how, total=len(group.layers) * each)
+
+
+@arithmetic.register
+def _index(group: KeyIndex, kv: KvFormat, tp: int) -> str:
+    text = _("index keys: {layers} layers x {size:g} B / {tokens} tokens = {total:,.1f} B a token")
+    total = len(group.layers) * group.layer_bytes_per_token(kv, tp)
+    return text.format(layers=len(group.layers), size=group.key_bytes, tokens=group.tokens_per_key, total=total)
+
+
+@arithmetic.register
+def _compressed(group: CompressedAttention, kv: KvFormat, tp: int) -> str:
+    cost = group.cost(kv, tp)
+    text = _(
+        "compressed: {layers} layers x {size} B / {per} tokens = {growing:,.1f} B a token; "
+        "+ {size} B for each of the last {window} tokens; + {fixed} a request"
+    )
+    return text.format(
+        layers=len(group.layers),
+        size=group.state_bytes,
+        per=group.tokens_per_state or "-",
+        growing=cost.growing_bytes_per_token,
+        window=group.window_tokens,
+        fixed=format_bytes(cost.fixed_bytes_per_request),
+    )
+
+
+@arithmetic.register
+def _state(group: RecurrentState, kv: KvFormat, tp: int) -> str:
+    channels = group.conv_channels + group.groups * group.group_channels
+    text = _(
+        "{kind} state: {layers} layers x ({channels:,} x {length} of {conv} + {elements:,} of {state}) / TP {tp} "
+        "= {total} a request"
+    )
+    return text.format(
+        kind=group.kind,
+        layers=len(group.layers),
+        channels=channels,
+        length=group.conv_length,
+        conv=group.conv_dtype,
+        elements=group.state_elements,
+        state=group.state_dtype,
+        tp=tp,
+        total=format_bytes(len(group.layers) * group.layer_bytes(tp)),
+    )
+
+
+def _weights(memory: Memory) -> Iterator[str]:
+    weights, worst = memory.weights, memory.rank.worst
+    yield _("weights: {n:,} parameters = {size:,} bytes = {gib} GiB").format(
+        n=weights.parameters, size=weights.size_bytes, gib=format_gib(weights.size_bytes)
+    )
+    for share in weights.shares:
+        where = "" if share.part == "text" else f" ({share.part})"
+        yield f"  {share.component}{where}: {share.parameters:,} = {format_gib(share.size_bytes)} GiB"
+    yield _("  on one GPU: {gib} GiB of tensors").format(gib=format_gib(worst.tensors_bytes))
+    for extra in worst.extras:
+        yield f"  + {format_gib(extra.size_bytes)} GiB: {extra.name}"
+
+
+def _pool(memory: Memory) -> Iterator[str]:
+    if memory.size is None:
+        yield _("pool: given, {gib} GiB").format(gib=format_gib(memory.pool_bytes.mid))
+        return
+    ledger, terms = memory.size.ledger, memory.size.terms
+    for name, term in (
+        (_("activations"), terms.activation),
+        (_("runtime"), terms.runtime),
+        (_("graphs"), terms.graphs),
+    ):
+        spread = f"+- {term.sigma_bytes / GIB:.2f}"
+        yield _("{name}: {how} = {gib} GiB ({spread}, one standard deviation)").format(
+            name=name, how=term.how, gib=format_gib(term.size_bytes), spread=spread
+        )
+    parts = [f"{format_gib(size)} {name}" for name, size in ledger.entries() if name != "pool"]
+    yield _("pool: {total} - {parts} = {pool} GiB").format(
+        total=format_gib(ledger.total_bytes), parts=" - ".join(parts), pool=format_gib(ledger.pool_bytes)
+    )
+
+
+def _requests(memory: Memory, context_tokens: int) -> Iterator[str]:
+    pool = memory.pool
+    if not isinstance(pool, BlockPool):
+        text = _("slots: {tokens:,} tokens; {context:,} tokens hold {size}: {n} requests")
+        size = format_bytes(pool.request_bytes(context_tokens))
+        requests = count(pool.requests(context_tokens))
+        yield text.format(tokens=pool.tokens, context=context_tokens, size=size, n=requests)
+        return
+    yield _("blocks: {pool} GiB / {block} a block = {n:,} blocks (one is the null block)").format(
+        pool=format_gib(memory.pool_bytes.mid), block=format_bytes(pool.bytes_per_block), n=pool.num_blocks
+    )
+    yield from _tables(pool, context_tokens)
+    if any(group.members[0].spec.kind in ("window", "chunk") for group in pool.groups):
+        yield _("  (local layers reserve their window and {n:,} tokens in flight)").format(n=pool.in_flight_tokens)
+    yield _("requests of {context:,}: {n:,} blocks / {each:,} = {requests:.2f}").format(
+        context=context_tokens,
+        n=pool.num_blocks,
+        each=pool.request_blocks(context_tokens),
+        requests=pool.requests(context_tokens),
+    )
+
+
+def _tables(pool: BlockPool, context_tokens: int) -> Iterator[str]:
+    """The block tables, equal ones together."""
+    alike = Counter(
+        (group.members[0].spec.kind, group.block_tokens, group.blocks(context_tokens, pool.in_flight_tokens))
+        for group in pool.groups
+    )
+    for (kind, tokens, blocks), number in alike.items():
+        text = _("  {number} x block table ({kind}, {tokens:,} tokens a block): {blocks:,} blocks a request")
+        yield text.format(number=number, kind=kind, tokens=tokens, blocks=blocks)

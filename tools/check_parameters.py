@@ -28,7 +28,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 
 from bide.errors import UnknownArchitecture
 from bide.facts.hf import from_config
-from bide.facts.hf.reader import TEXT_KEYS
+from bide.facts.hf.fields import TEXT_KEYS
 
 warnings.filterwarnings("ignore")
 transformers.logging.set_verbosity_error()

@@ -11,16 +11,29 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bide.facts.codec import encode
 from bide.facts.hf import from_config
+from bide.facts.kv_formats import kv_format
 from bide.facts.layers import total_cost
 from bide.facts.model import Model
-from bide.physics.kv import kv_format
 
 OUT = Path(__file__).parents[1] / "src/bide/facts/data/models"
+OWN_CONTEXT = {
+    "01-ai/Yi-6B-Chat",
+    "allenai/Olmo-3-7B-Instruct",
+    "openbmb/MiniCPM-V-2_6",
+    "OpenGVLab/InternVL2-2B",
+    "OpenGVLab/InternVL2-4B",
+    "Qwen/Qwen-1_8B-Chat",
+    "Qwen/Qwen-7B-Chat",
+    "Qwen/Qwen1.5-1.8B-Chat",
+    "THUDM/chatglm2-6b",
+}
+"""Copies that state the context they were compiled or trained for (512 to 8,192), not the model's: left unknown."""
 FIRST_HAND = {"verbatim", "python-dict", "transcribed"}
 
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -97,8 +110,11 @@ def build(configs: Path, checked: str) -> None:
         if row["id"] in SAME_AS_ANOTHER:
             continue
         model = from_config(json.loads((configs / row["file"]).read_text()), row["id"])
+        if row["id"] in OWN_CONTEXT:
+            model = replace(model, max_context_tokens=None)
         first_hand = row["kind"] in FIRST_HAND
-        origin = {"source": row["source"], "checked": checked} | ({} if first_hand else {"verified": False})
+        source = row["source"].split(" @PyPI ")[0]  # a package has no commit to name
+        origin = {"source": source, "checked": checked} | ({} if first_hand else {"verified": False})
         file = row["id"].split("/")[0].lower()
         by_organisation[file][row["id"]] = origin | encode(model)
         index.append(summary(model, file))

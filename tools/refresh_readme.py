@@ -1,10 +1,14 @@
-"""Put the real output of README's first command between its markers: `python tools/refresh_readme.py`.
+"""Put the real output of README's examples between their markers: `python tools/refresh_readme.py`.
 
-`--check` changes nothing and exits 1 where README shows something else.
+A marker is `<!-- output: COMMAND -->`, closed by `<!-- end of output -->`. The first example shows its answer and
+folds the rest away. `--check` changes nothing and exits 1 where README shows something else.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -12,29 +16,36 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-BEGIN = "<!-- output of the command above: begin -->\n"
-END = "<!-- output of the command above: end -->\n"
+EXAMPLE = re.compile(r"(<!-- output: bide (?P<arguments>.*?) -->\n)(?P<shown>.*?)(<!-- end of output -->)", re.DOTALL)
+COLUMNS = 108
+FOLD_AT = "GPUs    kept?"
+"""The line before which the first screen ends."""
 
 
-def real_output() -> str:
-    """What `bide plan examples/two-services.yaml -o report.html` prints; CalledProcessError where it fails."""
+def real_output(arguments: str) -> str:
+    """What `bide <arguments>` prints, 108 columns wide; CalledProcessError where it fails."""
     with tempfile.TemporaryDirectory() as folder:
-        report = str(Path(folder) / "report.html")
-        command = [sys.executable, "-m", "bide", "plan", "examples/two-services.yaml", "-o", report]
-        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+        given = [word.replace("report.html", str(Path(folder) / "report.html")) for word in shlex.split(arguments)]
+        command = [sys.executable, "-m", "bide", *given]
+        environment = {**os.environ, "COLUMNS": str(COLUMNS)}
+        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, env=environment)
     return "\n".join(line.rstrip() for line in done.stdout.splitlines()).strip() + "\n"
 
 
-def with_output(text: str, output: str) -> str:
-    """`text` with `output` as a code block between the markers."""
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    return f"{before}{BEGIN}```\n{output}```\n{END}{after}"
+def shown(output: str) -> str:
+    """`output` as code; what follows the first service's steps is folded away."""
+    head, mark, rest = output.partition(FOLD_AT)
+    if not mark:
+        return f"```\n{output}```\n"
+    indent = re.search(r" *$", head)
+    rest = (indent[0] if indent else "") + mark + rest
+    more = "<details><summary>the rest of the output: every fleet size, other GPUs, assumptions, sources</summary>"
+    return f"```\n{head.rstrip()}\n```\n\n{more}\n\n```\n{rest}```\n\n</details>\n"
 
 
 def main() -> int:
     text = README.read_text(encoding="utf-8")
-    fresh = with_output(text, real_output())
+    fresh = EXAMPLE.sub(lambda found: found[1] + shown(real_output(found["arguments"])) + found[4], text)
     if "--check" in sys.argv[1:]:
         return int(fresh != text)
     README.write_text(fresh, encoding="utf-8")

@@ -19,14 +19,18 @@ _EXPORTS = {
     "Model": "bide.facts.model",
     "all_gpus": "bide.facts.gpus",
     "find_gpu": "bide.facts.gpus",
+    "load_model": "bide.facts.models",
+    "memory": "bide.physics.memory:memory_of",
 }
+"""The module of each name; after a colon, what the name is called there."""
 __all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604 (every entry is a string)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
         raise AttributeError(f"module 'bide' has no attribute {name!r}")
-    value = getattr(import_module(_EXPORTS[name]), name)
+    module, _colon, attribute = _EXPORTS[name].partition(":")
+    value = getattr(import_module(module), attribute or name)
     globals()[name] = value
     return value
 

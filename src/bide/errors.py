@@ -12,6 +12,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
+from bide.i18n import _
+
 _SHOWN = 120
 
 
@@ -37,7 +39,7 @@ class UnknownName(BadInput):
 
     def __init__(self, field: str, given: object, names: Iterable[str], allowed: str, hint: str = "") -> None:
         near = nearest(str(given), names)
-        guess = f"did you mean {' or '.join(near)}?" if near else ""
+        guess = _("did you mean {names}?").format(names=_(" or ").join(near)) if near else ""
         super().__init__(field, given, allowed, " ".join(filter(None, (guess, hint))))
 
 
@@ -63,12 +65,13 @@ def check_keys(given: Mapping[str, object], known: Iterable[str], where: str) ->
     names = sorted(known)
     for key in given:
         if key not in names:
-            raise UnknownName(f"{where}.{key}" if where else str(key), key, names, f"one of {', '.join(names)}")
+            allowed = _("one of {names}").format(names=", ".join(names))
+            raise UnknownName(f"{where}.{key}" if where else str(key), key, names, allowed)
 
 
 def _sentence(field: str, given: object, allowed: str, hint: str) -> str:
-    shown = _shown(given)
-    text = f"{field}: got {shown}; allowed: {allowed}"
+    shown = "missing" if given is None else f"got {_shown(given)}"
+    text = f"{field}: {shown}; allowed: {allowed}"
     return f"{text}. {hint[0].upper()}{hint[1:]}" if hint else text
 
 

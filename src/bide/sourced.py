@@ -41,3 +41,6 @@ class Assumption:
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value} ({self.why})"
+
+    def to_dict(self) -> dict[str, object]:
+        return {"name": self.name, "value": self.value, "why": self.why}

@@ -10,6 +10,7 @@ import math
 import re
 
 from bide.errors import BadInput
+from bide.i18n import _
 
 KIB = 2**10
 MIB = 2**20
@@ -60,7 +61,7 @@ def parse_bytes(text: object, field: str = "bytes") -> int:
     >>> parse_bytes("53GB"), parse_bytes("1.5 GiB")
     (53000000000, 1610612736)
     """
-    return round(_parse(text, _BYTE_UNITS, field, "a size such as 53GB or 49GiB"))
+    return round(_parse(text, _BYTE_UNITS, field, _("a size such as 53GB or 49GiB")))
 
 
 def parse_seconds(text: object, field: str = "time") -> float:
@@ -69,7 +70,7 @@ def parse_seconds(text: object, field: str = "time") -> float:
     >>> parse_seconds("50ms"), parse_seconds("5s"), parse_seconds("2min")
     (0.05, 5.0, 120.0)
     """
-    return _parse(text, _TIME_UNITS, field, "a time such as 5s, 50ms or 2min")
+    return _parse(text, _TIME_UNITS, field, _("a time such as 5s, 50ms or 2min"))
 
 
 def parse_tokens(text: object, field: str = "tokens") -> int:
@@ -78,7 +79,7 @@ def parse_tokens(text: object, field: str = "tokens") -> int:
     >>> parse_tokens("8k"), parse_tokens("13,000")
     (8192, 13000)
     """
-    allowed = "a whole number of tokens such as 2000, 8k (8,192) or 128k (131,072)"
+    allowed = _("a whole number of tokens such as 2000, 8k (8,192) or 128k (131,072)")
     value = _parse(text, _TOKEN_UNITS, field, allowed)
     if value < 1 or value != int(value) or value > 10**12:
         raise BadInput(field, text, allowed)

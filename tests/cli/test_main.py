@@ -141,3 +141,30 @@ def test_the_language_may_stand_anywhere() -> None:
     assert main_module._asked_language(["--help", "--lang=ru"]) == "ru"
     assert main_module._asked_language(["gpus", "--lang"]) is None
     assert run("--lang", "tlh", "gpus", "l4").returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_character_that_the_terminal_lacks_is_no_error(encoding: str) -> None:
+    done = run("gpus", "h100-sxm", env={"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "?" in done.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_an_answer_that_cannot_be_written_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "bide", "gpus", "--json"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the answer cannot be written")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_closed_streams_are_no_crash() -> None:
+    for closed, code in ((">&-", 0), ("--batch - <&-", 2)):
+        ask = "memory" if "batch" in closed else "gpus l4"
+        done = subprocess.run(
+            ["sh", "-c", f"{sys.executable} -m bide {ask} {closed}"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr

@@ -60,6 +60,10 @@ def test_what_does_not_fit_exits_1_with_what_would(capsys: pytest.CaptureFixture
         ((*H100, "--gpus", "97"), "gpus"),
         ((*H100, "-o", "memory.pdf"), "output"),
         (("memory", "--batch", "missing.jsonl"), "batch"),
+        (("memory", "--batch", "-", "--gpu", "l4"), "gpu: got 'l4'; allowed: nothing beside --batch"),
+        (("memory", "--batch", "-", "--context", "8k"), "context"),
+        ((*H100, "--gpus", "0"), "from 1 to 4,096"),
+        ((*H100, "--gpus", "9" * 400), "from 1 to 4,096"),
         (("memory", "llama-3.1-8b", "--batch", "-"), "model"),
         (("memory", "nowhere/config.json", "--gpu", "h100-sxm"), "model"),
     ],
@@ -73,6 +77,24 @@ def test_bad_input_exits_2_and_names_the_field(
     assert "Traceback" not in err
 
 
+def test_a_report_of_an_unknown_kind_is_refused_before_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _err = run(capsys, *H100, "-o", "memory.pdf")
+    assert (code, out) == (2, "")
+
+
+def test_an_empty_pool_is_not_blamed_on_the_weights(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _out, err = run(capsys, *H100, "--pool-bytes-per-gpu", "0")
+    assert code == 1
+    assert "the pool that was given is empty" in err
+
+
+def test_gpus_are_split_where_kv_heads_divide_too(capsys: pytest.CaptureFixture[str]) -> None:
+    # phi-4: 40 attention heads, 10 KV heads: 8 divides the first, neither divides nor copies the second
+    code, out, _err = run(capsys, "memory", "phi-4", "--gpu", "h100-sxm", "--gpus", "8", "--json")
+    assert code == 0
+    assert json.loads(out)["fits"]
+
+
 def test_gpus_are_split_by_tensor_parallelism(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _err = run(capsys, "memory", "llama-3.1-70b", "--gpu", "h100-sxm", "--gpus", "4")
     assert code == 0
@@ -83,7 +105,7 @@ def test_services_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
     services = ("--service", "chat:1500:100", "--service", "documents:13000:100")
     code, out, _err = run(capsys, *H100, "--pool-bytes-per-gpu", "53GB", *services)
     assert code == 0
-    assert "all of them need 4 GPUs" in out
+    assert out.startswith("4 x h100-sxm hold 100 users of chat and 100 users of documents at once")
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<svg"), (".html", b"<!doctype")])
@@ -125,6 +147,10 @@ def test_a_batch_answers_every_line_in_order(capsys: pytest.CaptureFixture[str],
         ('{"deployment": {"model": 3}}', "model"),
         ('{"deploymnt": {}}', "deploymnt"),
         ("[" * 100000, "line"),
+        ('{"id": NaN}', "id"),
+        ('{"id": 1e400}', "id"),
+        ('{"id": [Infinity]}', "id"),
+        ('"' + "x" * 2**20 + '"', "longer than 1,048,576"),
     ],
 )
 def test_a_bad_line_is_an_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str, field: str) -> None:

@@ -8,8 +8,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bide.cli.options import SECONDS, deployment_options, explain_option, json_option, output_option
+from bide.cli.options import Quantity, deployment_options, explain_option, json_option, output_option
 from bide.errors import BadInput
+from bide.units import parse_seconds
 
 FLAGS = {
     "gpu", "tp", "pp", "dp", "ep", "gpus", "engine", "engine_version", "weights", "kv_dtype", "gpu_memory_utilization",
@@ -27,7 +28,7 @@ def parse(*args: str) -> dict[str, Any]:
     @json_option
     @explain_option
     @output_option(".html", ".json")
-    @click.option("--within", type=SECONDS)
+    @click.option("--within", type=Quantity("seconds", parse_seconds))
     def command(**values: Any) -> None:
         seen.update(values)
 

@@ -83,3 +83,15 @@ def test_an_output_of_another_kind_is_refused(write: Callable[..., Path], capsys
     out, err = capsys.readouterr()
     assert out == ""
     assert ".html, .md, .json" in err
+
+
+def test_a_page_that_cannot_be_written_unasked_is_a_note(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = write()
+    (tmp_path / "service.html").mkdir()  # in the way, as a folder that cannot be written to would be
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Run ")
+    assert err.startswith("no page was written; -o FILE says where")

@@ -138,7 +138,16 @@ def test_a_gpu_may_be_missing_where_the_pool_is_given() -> None:
         ({"tp": True}, "tp", "whole number"),
         ({"tp": 2.5}, "tp", "whole number"),
         ({"pp": 33}, "pp", "at most 32"),
-        ({"ep": 3}, "ep", "divisor of the 1"),
+        ({"ep": 3}, "ep", "no experts"),
+        ({"model": "deepseek-v3", "ep": 3}, "ep", "divisor of the 1"),
+        ({"max_num_batched_tokens": 64, "max_num_seqs": 65}, "max_num_batched_tokens", "at least max_num_seqs, 65"),
+        (
+            {"max_num_batched_tokens": 2048, "enable_chunked_prefill": False},
+            "max_num_batched_tokens",
+            "without chunked prefill",
+        ),
+        ({"pool_bytes_per_gpu": 10**12}, "pool_bytes_per_gpu", "at most the"),
+        ({"gpu": None, "pool_bytes_per_gpu": 10**18}, "pool_bytes_per_gpu", "at most 1"),
         ({"engine": "sglang", "tp": 2, "dp": 3}, "dp", "multiple of tp 2"),
         ({"gpu": "h10"}, "gpu", ""),
         ({"gpu_memory_utilization": 90}, "gpu_memory_utilization", "up to 1"),
@@ -165,6 +174,11 @@ def test_one_clear_error(raw: dict[str, object], field: str, says: str) -> None:
 def test_tp_that_does_not_divide_says_what_would() -> None:
     with pytest.raises(BadInput, match=r"one of 1, 2, 4, .*40 attention heads do not divide over 16 ranks"):
         resolve(model=served.llama_4_scout(), tp=16)
+
+
+def test_without_chunked_prefill_a_step_holds_the_longest_prompt() -> None:
+    # vLLM 0.33.0 engine/arg_utils.py: max(max_model_len, default)
+    assert resolve(max_model_len=100_000, enable_chunked_prefill=False).max_num_batched_tokens == 100_000
 
 
 @given(

@@ -21,7 +21,7 @@ def test_at_least_sixty_models_of_many_families() -> None:
     [
         ("llama-3.1-8b", "meta-llama/Llama-3.1-8B"),
         ("Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B"),
-        ("meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),  # an id keeps the name it was given
         ("llama_3.1 8b", "meta-llama/Llama-3.1-8B"),
         ("deepseek-v3", "deepseek-ai/DeepSeek-V3"),
         ("qwen3-30b", "Qwen/Qwen3-30B-A3B"),

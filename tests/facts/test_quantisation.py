@@ -454,3 +454,10 @@ def test_mxfp4_of_a_model_with_experts_is_for_the_experts() -> None:
 def test_another_word_is_refused_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match="nvfp4"):
         formats.scheme("nvfp5", None)
+
+
+def test_fp8_of_a_checkpoint_in_nvfp4_is_not_its_own_scheme() -> None:
+    # nvidia/Qwen3.6-27B-NVFP4 keeps its token mixers in fp8; its fp8 sibling is another checkpoint
+    own = Quantisation("modelopt", formats.NVFP4, (Rule("*.self_attn*", formats.FP8_TENSOR),))
+    assert formats.scheme("nvfp4", own) is own
+    assert formats.scheme("fp8", own) is not own

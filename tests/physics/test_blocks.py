@@ -12,8 +12,9 @@ import served_models as served
 from bide.facts.deployment import Deployment
 from bide.facts.layers import RecurrentState
 from bide.facts.model import Model
-from bide.physics.blocks import BlockPool, FlatPool, block_groups, pipeline_stages, size_blocks
+from bide.physics.blocks import BlockPool, FlatPool, block_tables, size_blocks
 from bide.physics.kv import kv_need
+from bide.physics.shards import stage_layers
 from bide.units import GIB
 
 every_model = pytest.mark.parametrize("make", served.ALL, ids=lambda make: make.__name__)
@@ -133,13 +134,13 @@ def test_compressed_attention_needs_what_vllm_said() -> None:
 
 
 def test_chunked_attention_with_drafts_is_allocated_whole() -> None:
-    assert len(block_groups(resolved(served.llama_4_scout()))) == 4
-    assert len(block_groups(resolved(served.llama_4_scout(), speculative_tokens=3))) == 1
+    assert len(block_tables(resolved(served.llama_4_scout())).groups) == 4
+    assert len(block_tables(resolved(served.llama_4_scout(), speculative_tokens=3)).groups) == 1
 
 
 def test_stages_take_the_remainder_before_the_last() -> None:
     # 62 over 4: 15 each, two left: the last but one and the one before it
-    assert [len(range(62)[stage.start : stage.stop]) for stage in pipeline_stages(62, 4) if stage] == [15, 16, 16, 15]
+    assert [len(stage) for stage in stage_layers(62, 4)] == [15, 16, 16, 15]
 
 
 def test_the_fullest_stage_decides() -> None:
@@ -172,7 +173,7 @@ def test_blocks_hold_at_least_the_bytes_of_the_request(make: Make, tokens: int, 
 @every_model
 def test_every_layer_is_in_one_group(make: Make) -> None:
     deployment = resolved(make())
-    layers = sorted(i for group in block_groups(deployment) for m in group.members for i in m.layers)
+    layers = sorted(i for group in block_tables(deployment).groups for m in group.members for i in m.layers)
     parts = {"CompressedAttention": 3, "KeyIndex": 2}  # window, states, compressor; keys, compressor
     packed = any(type(group).__name__ == "CompressedAttention" for group in deployment.model.groups)
     expected = [

@@ -10,7 +10,7 @@ from bide.facts.deployment import Deployment
 from bide.facts.kv_formats import canonical_kv_dtype, kv_dtype_names, kv_format
 from bide.facts.layers import FullAttention
 from bide.facts.model import Model
-from bide.physics.kv import KvNeed, attention_tp, kv_need
+from bide.physics.kv import KvNeed, kv_need
 
 
 def need(model: Model, **knobs: object) -> KvNeed:
@@ -88,4 +88,4 @@ def test_an_unknown_type_names_the_nearest() -> None:
 @pytest.mark.parametrize(("tp", "dp", "parts"), [(8, 1, 8), (8, 8, 1), (8, 2, 4), (1, 8, 1)])
 def test_data_parallel_attention_divides_heads_less(tp: int, dp: int, parts: int) -> None:
     raw = {"model": served.llama_3_8b(), "engine": "sglang", "tp": tp, "dp": dp, "pool_bytes_per_gpu": 1}
-    assert attention_tp(Deployment.resolve(raw)) == parts
+    assert Deployment.resolve(raw).attention_tp == parts

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from bide.facts.deployment import Deployment
+from bide.facts.kv_formats import kv_format
 from bide.facts.layers import FullAttention, LatentAttention, total_cost
 from bide.facts.model import Model, Tensor
 from bide.facts.models import load_model
-from bide.physics.kv import kv_format
-from bide.physics.memory import cautions, memory_of
+from bide.physics.cautions import cautions
+from bide.physics.memory import memory_of
 from bide.units import GB, GIB
 
 POOL = 53 * GB

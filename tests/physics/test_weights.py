@@ -15,7 +15,7 @@ from bide.facts.model import Model, Moe, RopeTable, Tensor
 from bide.facts.quantisation import Quantisation, Rule
 from bide.physics.rank_weights import Layout, lost_bytes, rank_bytes
 from bide.physics.shards import stage_layers, ways
-from bide.physics.weights import active_parameters, decode_read_bytes, distinct_experts, weigh
+from bide.physics.weights import active_fraction, active_parameters, distinct_experts, is_read, weigh
 from bide.units import GIB, MIB
 
 
@@ -157,9 +157,11 @@ def test_active_experts() -> None:
 
 
 def test_a_step_of_many_tokens_reads_nearly_all_experts() -> None:
-    one, many = (decode_read_bytes(sparse(), None, tokens) for tokens in (1, 1000))
-    assert one == active_parameters(sparse()) * 2
-    assert many == pytest.approx((weigh(sparse(), None).parameters - 128 * 64) * 2)
+    model = sparse()
+    read = [tensor for tensor in model.tensors if is_read(model, tensor)]
+    one, many = (sum(t.parameters * active_fraction(model, t, tokens) for t in read) for tokens in (1, 1000))
+    assert one == active_parameters(model)
+    assert many == pytest.approx(model.parameters - 128 * 64)
 
 
 @given(st.integers(1, 512), st.integers(1, 512), st.integers(1, 10_000))
@@ -231,11 +233,11 @@ def test_experts_are_divided_by_width_or_dealt_out_whole() -> None:
 
 
 def test_data_parallel_replicas_hold_attention_whole_in_vllm_and_sglang_alike() -> None:
-    assert ways("vllm", 1, 8, 8).attention == 1
-    assert ways("vllm", 1, 8, 8).experts == 8
-    assert ways("sglang", 8, 8, 8).attention == 1
-    assert ways("sglang", 8, 8, 8).experts == 8
-    assert ways("sglang", 8, 1, 2).expert_width == 4
+    assert ways(1, 8, 8).attention == 1
+    assert ways(1, 8, 8).experts == 8
+    assert ways(8, 8, 8, dp_inside_tp=True).attention == 1
+    assert ways(8, 8, 8, dp_inside_tp=True).experts == 8
+    assert ways(8, 1, 2, dp_inside_tp=True).expert_width == 4
 
 
 def test_draft_layers_are_loaded_only_with_speculation() -> None:

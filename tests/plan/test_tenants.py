@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,20 @@ def test_a_service_reads_as_name_tokens_users() -> None:
     assert parse_tenant("chat:8k:100") == Tenant("chat", 8192, 100)
 
 
-@pytest.mark.parametrize("text", ["chat", "chat:1500", "chat:1500:none", "chat:-5:3", ":1500:3", "chat:1500:0"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "chat",
+        "chat:1500",
+        "chat:1500:none",
+        "chat:-5:3",
+        ":1500:3",
+        "chat:1500:0",
+        "chat:1500:1.5",
+        "chat:1500:" + "9" * 400,
+        "\x1b[31m:1500:3",
+    ],
+)
 def test_another_form_is_named(text: str) -> None:
     with pytest.raises(BadInput, match="service"):
         parse_tenant(text)
@@ -61,7 +75,15 @@ def test_services_come_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "field"),
     [
-        ("- {name: chat, tokens: 1500}", r"services\[0\].users"),
+        ("- {name: chat, tokens: 1500}", r"services\[0\].*users missing.*line 1"),
+        ("- {name: chat, tokens: 1500, users: .inf}", r"services\[0\].users.*whole number"),
+        ("- {name: chat, tokens: 1500, users: " + "9" * 400 + "}", r"services\[0\].users.*1,000,000,000"),
+        ("- {name: chat, tokens: .nan, users: 1}", r"services\[0\].tokens.*line 1"),
+        ("- {name: chat, name: docs, tokens: 5, users: 1}", "each key once"),
+        ('- {name: "\\e[31m", tokens: 5, users: 1}', r"services\[0\].name"),
+        ("services: [{name: chat, tokens: 5, users: 1}]\nservice: 3", "Did you mean services"),
+        ("a: &a [1]\nservices: *a", "without anchors"),
+        ("- !!timestamp x", r"services\[0\]"),
         ("- {name: chat, tokens: 1500, user: 3}", r"services\[0\].user"),
         ("- chat", r"services\[0\]"),
         ("[]", "services"),
@@ -73,3 +95,10 @@ def test_a_bad_file_names_what_is_wrong(tmp_path: Path, content: str, field: str
     file.write_text(content)
     with pytest.raises(BadInput, match=field):
         read_tenants(file)
+
+
+def test_what_is_no_regular_file_is_refused_unopened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.yaml")
+    for path in (tmp_path / "fifo.yaml", tmp_path, Path(os.devnull), tmp_path / ("x" * 300)):
+        with pytest.raises(BadInput, match="services"):
+            read_tenants(path)

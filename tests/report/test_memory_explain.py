@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bide.facts.deployment import Deployment
+from bide.facts.kv_formats import kv_format
 from bide.facts.models import catalogue, load_model
-from bide.physics.kv import kv_format
 from bide.physics.memory import memory_of
 from bide.report.memory_explain import arithmetic, explained
 from bide.report.memory_text import count, figures, ledger_lines, sentence
@@ -52,7 +52,7 @@ def test_the_bar_has_one_cell_count_for_every_card() -> None:
 
 def test_a_state_model_says_bytes_a_request() -> None:
     memory = memory_of(Deployment.resolve({"model": "qwen3-next", "gpu": "h100-sxm", "tp": 4}))
-    assert any("for each request" in line for line in figures(memory, 8192))
+    assert any("for each request" in text for _name, text in figures(memory, 8192))
 
 
 def test_requests_are_never_rounded_up() -> None:

@@ -95,3 +95,12 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00\x01" * 500)
     with pytest.raises(BadInput):
         read_trace(path)
+
+
+def test_what_a_binary_file_holds_is_not_poured_out(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_bytes(b"\0" * 10**6)
+    with pytest.raises(BadInput) as caught:
+        read_trace(path)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from bide.cli.options import json_option
-from bide.cli.output import print_json, print_table
+from bide.cli.output import print_json, print_table, say
 from bide.errors import UnknownName
 from bide.facts.gpus import Gpu, all_gpus, find_gpu
 from bide.i18n import _
@@ -130,10 +130,12 @@ def _print_one(gpu: Gpu) -> None:
         for name, figure in gpu.figures().items()
     ]
     rows += [_price_row(number, gpu) for number in range(len(gpu.prices))]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(row[-1] for row in rows), 1)}
     headers = [_("figure"), _("value"), _("kind"), _("date"), _("source")]
-    print_table(headers, rows, title=f"{gpu.id}: {gpu.name}", left=(0, 2, 3, 4), wrap=(4,))
-    for line in _facts(gpu):
-        click.echo(line)
+    cited = [[*row[:-1], f"[{numbers[row[-1]]}]"] for row in rows]
+    print_table(headers, cited, title=f"{gpu.id}: {gpu.name}", left=(0, 2, 3, 4))
+    for line in ("", *(f"[{number}] {text}" for text, number in numbers.items()), *_facts(gpu)):
+        say(line, hang=4)
 
 
 def _shown(figure: Sourced) -> str:

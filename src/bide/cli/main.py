@@ -6,6 +6,7 @@ of a pipe went away. Commands are imported only when called; their help lines st
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -67,6 +68,14 @@ def _unknown_command(name: str) -> str:
     return text + ". " + _("Did you mean {names}?").format(names=_(" or ").join(near)) if near else text
 
 
+def _open_stdout() -> None:
+    """A stdout that takes every character (`?` for what its encoding has not), and one where it was closed."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the process lives
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
 def _silence_stdout() -> None:
     """Point stdout at nothing, so that the flush at exit does not complain about the closed pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -106,6 +115,7 @@ def _help_unless_called(context: click.Context) -> None:
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line on `args` (None: the process's) and return its exit code. Never raises a BideError."""
     given = sys.argv[1:] if args is None else list(args)
+    _open_stdout()
     use_language(_asked_language(given))
     try:
         result = group().main(args=given, prog_name="bide", standalone_mode=False)
@@ -119,6 +129,10 @@ def main(args: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _silence_stdout()
         return BROKEN_PIPE
+    except OSError as error:
+        _silence_stdout()
+        what = error.filename or _("the answer cannot be written")
+        return _fail(f"{what}: {error.strerror or error}", 2)
     return result if isinstance(result, int) else 0
 
 

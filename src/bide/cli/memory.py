@@ -10,7 +10,7 @@ import click
 
 from bide.cli.batch import batch_option, run_batch
 from bide.cli.options import TOKENS, deployment_options, explain_option, json_option, output_option
-from bide.cli.output import json_text, note, print_json, print_table, write_output
+from bide.cli.output import json_text, note, print_json, print_table, say, write_output
 from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
 from bide.units import parse_tokens
@@ -50,10 +50,10 @@ def command(
 ) -> int:
     """Answer one deployment, or each line of a batch; exit code 1 where the model does not fit."""
     if batch is not None:
-        return _batch(batch, model)
+        asked = {"context": context, "mean_tokens": mean_tokens, "service": service, "services": services}
+        return _batch(batch, {"model": model, **deployment, **asked, "explain": explain, "output": output})
     raw = _raw(model, deployment)
-    contexts = _contexts(context)
-    answer = _Answer(raw, contexts, mean_tokens, _tenants(service, services))
+    answer = _Answer(raw, _contexts(context), mean_tokens, _tenants(service, services))
     if as_json:
         print_json("memory", answer.to_dict())
     else:
@@ -61,7 +61,9 @@ def command(
         if explain:
             from bide.report.memory_explain import explained
 
-            click.echo("\n" + "\n".join(explained(answer.memory, answer.context_tokens)))
+            click.echo()
+            for line in explained(answer.memory, answer.context_tokens):
+                say(line, hang=len(line) - len(line.lstrip()) + 4)
     if output:
         write_output(output, answer.writers())
     if answer.memory.fits:
@@ -70,9 +72,11 @@ def command(
     return CannotBeMet.exit_code
 
 
-def _batch(batch: Path, model: str | None) -> int:
-    if model is not None:
-        raise BadInput("model", model, _("no model beside --batch: each line names its own"))
+def _batch(batch: Path, beside: dict[str, Any]) -> int:
+    """Answer the lines of `batch`; raises BadInput for what would be ignored `beside` it."""
+    for name, value in beside.items():
+        if value not in (None, False, ()):
+            raise BadInput(name, value, _("nothing beside --batch but --json: each line says its own"))
     from bide.physics.memory_dict import batch_line
 
     run_batch(batch, batch_line)
@@ -91,10 +95,11 @@ def _raw(model: str | None, deployment: dict[str, Any]) -> dict[str, Any]:
     return {**raw, **fitting_layout(raw, gpus)}
 
 
-def _contexts(text: str | None) -> tuple[int, ...]:
+def _contexts(text: str | None) -> list[int]:
+    """The contexts that were asked for; none where nobody asked."""
     if text is None:
-        return _CONTEXTS
-    return tuple(parse_tokens(part.strip(), "context") for part in text.split(","))
+        return []
+    return [parse_tokens(part.strip(), "context") for part in text.split(",")]
 
 
 def _tenants(texts: Sequence[str], file: Path | None) -> list[Any]:
@@ -109,7 +114,7 @@ class _Answer:
     """What was asked, and what follows from it."""
 
     def __init__(
-        self, raw: dict[str, Any], contexts: Sequence[int], mean_tokens: int | None, tenants: Sequence[Any]
+        self, raw: dict[str, Any], asked: Sequence[int], mean_tokens: int | None, tenants: Sequence[Any]
     ) -> None:
         from bide.facts.deployment import Deployment
         from bide.physics.memory import memory_of
@@ -118,11 +123,19 @@ class _Answer:
 
         self.memory: Memory = memory_of(Deployment.resolve(raw))
         longest = self.memory.deployment.max_model_len
-        self.contexts = [c for c in contexts if c <= longest or contexts is not _CONTEXTS] or [longest]
-        self.context_tokens = self.contexts[0] if contexts is not _CONTEXTS else min(_LEVER_CONTEXT, longest)
+        self.contexts = list(asked) or [c for c in _CONTEXTS if c <= longest] or [longest]
+        self.context_tokens = asked[0] if asked else min(_LEVER_CONTEXT, longest)
         self.mean_tokens = mean_tokens
         self.levers: list[Lever] = levers(raw, self.memory, self.context_tokens, mean_tokens)
         self.needs: list[Need] = needs(self.memory, tenants)
+
+    def sentence(self) -> str:
+        """How many fit: of the mean length where one was given, else of the context that levers are shown at."""
+        from bide.report.memory_text import sentence
+
+        if self.mean_tokens and self.memory.fits:
+            return sentence(self.memory, self.mean_tokens, mean=True)
+        return sentence(self.memory, self.context_tokens)
 
     def to_dict(self) -> dict[str, Any]:
         from bide.physics.memory_dict import memory_dict
@@ -136,9 +149,17 @@ class _Answer:
             **memory_dict(self.memory, contexts),
             "levers": [lever.to_dict() for lever in self.levers],
             "services": needs_dict(self.memory, self.needs) if self.needs else None,
-            "assumptions": [
-                {"name": a.name, "value": a.value, "why": a.why} for a in self.memory.deployment.assumptions
-            ],
+            "assumptions": [assumption.to_dict() for assumption in self.memory.deployment.assumptions],
+            "sources": self._sources(),
+        }
+
+    def _sources(self) -> dict[str, str | None]:
+        """Where the model's facts and the card's memory come from, and the logs behind the other terms."""
+        deployment = self.memory.deployment
+        return {
+            "model": str(deployment.model.source),
+            "gpu": str(deployment.gpu.sources["usable"]) if deployment.gpu else None,
+            "engine_terms": deployment.engine.memory.rows or None,
         }
 
     def why_not(self) -> str:
@@ -146,19 +167,25 @@ class _Answer:
         from bide.physics.pool import no_room, stage_pools
 
         deployment = self.memory.deployment
-        if deployment.gpu is None:
+        if deployment.gpu is None or deployment.pool_bytes_per_gpu is not None:
             return _("the pool that was given is empty")
         text = no_room(deployment, stage_pools(deployment))
         working = [lever.name for lever in self.levers if lever.requests and lever.id not in ("tp", "paged")]
         return text + ("; " + _("or {names}").format(names=", ".join(working)) if working else "")
+
+    def _page(self) -> str:
+        from bide.report.memory_page import memory_page
+
+        sentence, tokens = self.sentence(), self.context_tokens
+        return memory_page(self.memory, sentence, self.contexts, self.levers, tokens, self.mean_tokens, self.needs)
 
     def writers(self) -> dict[str, Callable[[], str | bytes]]:
         """What `-o` writes, by suffix; pictures only where there is something to draw."""
         from bide.report import memory_page as page
 
         made: dict[str, Callable[[], str | bytes]] = {
-            ".html": lambda: page.memory_page(self.memory, self.contexts, self.levers, self.context_tokens),
-            ".json": lambda: json_text("memory", self.to_dict()),
+            ".html": self._page,
+            ".json": lambda: json_text("memory", self.to_dict()) + "\n",
         }
         if self.memory.fits:
             made[".png"] = lambda: page.memory_png(self.memory, self.contexts)
@@ -170,17 +197,23 @@ def _print(answer: _Answer) -> None:
     from bide.report import memory_text as words
 
     memory = answer.memory
-    click.echo(words.sentence(memory, answer.context_tokens) + "\n")
-    for line in (*words.figures(memory, answer.context_tokens), "", *words.ledger_lines(memory), ""):
-        click.echo(line)
+    if answer.needs:
+        say(words.tenant_sentence(memory, answer.needs))
+        click.echo()
+        print_table(*words.tenant_table(answer.needs))
+        click.echo()
+    say(answer.sentence())
+    click.echo()
+    for name, text in words.figures(memory, answer.context_tokens):
+        say(f"{name:8}  {text}", hang=10)
+    click.echo()
+    if memory.size:
+        click.echo("\n".join(words.ledger_lines(memory)) + "\n")
     if memory.fits:
         print_table(*words.context_table(memory, answer.contexts, answer.mean_tokens), left=())
         click.echo()
-    if answer.needs:
-        headers, rows, text = words.tenant_table(memory, answer.needs)
-        print_table(headers, rows)
-        click.echo(text + "\n")
-    print_table(*words.lever_table(memory, answer.levers, answer.context_tokens), left=(0, 4), wrap=(4,))
+    levers = words.lever_table(memory, answer.levers, answer.context_tokens)
+    print_table(*levers, title=words.lever_title(answer.context_tokens), left=(0, 4), wrap=(0, 4))
     click.echo()
-    for line in words.endnotes(memory):
-        click.echo(line)
+    for line in words.endnotes(memory, answer.contexts):
+        say(line, hang=2)

@@ -51,7 +51,7 @@ def _print_entries(entries: list[Entry], as_json: bool) -> None:
         return
     headers = ["id", _("type"), _("parameters"), _("KV per token"), _("context")]
     rows = [[e.id, e.family, _billions(e.parameters), format_bytes(e.kv_bytes_per_token), _context(e)] for e in entries]
-    print_table(headers, rows, left=(0, 1))
+    print_table(headers, rows, left=(0, 1), wrap=(0,), optional=(1,))
     click.echo("\n" + _("{count} models. `bide models NAME`: one, with its source.").format(count=len(entries)))
 
 
@@ -81,15 +81,21 @@ def _print_model(model: Model, entry: Entry | None, as_json: bool) -> None:
         layers = [_group_dict(group) for group in model.groups]
         print_json("models", {"models": [listed | facts | {"groups": layers}]})
         return
-    rows = [[key.replace("_", " "), str(value)] for key, value in facts.items() if value not in (None, [])]
+    rows = [[key.replace("_", " "), _value(value)] for key, value in facts.items() if value not in (None, [], 0)]
     rows += [[_("layers"), _group_text(group)] for group in model.groups]
     print_table([_("fact"), _("value")], rows, title=model.name, left=(0, 1), wrap=(1,))
 
 
+def _value(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else "; ".join(value) if isinstance(value, list) else str(value)
+
+
 def _facts(model: Model) -> dict[str, object]:
+    drafts = sum(tensor.parameters for tensor in model.tensors if tensor.part == "mtp")
     return {
         "family": model.family,
-        "parameters": model.parameters,
+        "parameters": model.parameters - drafts,
+        "mtp_parameters": drafts,
         "hidden_size": model.hidden_size,
         "layer_count": model.layer_count,
         "attention_heads": model.attention_heads,
@@ -110,5 +116,11 @@ def _group_dict(group: LayerGroup) -> dict[str, object]:
 
 def _group_text(group: LayerGroup) -> str:
     shown = {name: value for name, value in _group_dict(group).items() if name not in ("type", "layers")}
-    details = ", ".join(f"{name} {value}" for name, value in shown.items() if value not in (None, 0, False))
-    return f"{len(group.layers)} x {type(group).__name__}: {details}"
+    known = {name.replace("_", " "): value for name, value in shown.items() if value not in (None, 0, False)}
+    details = ", ".join(f"{name} {_value(value)}" for name, value in known.items())
+    return f"{len(group.layers)} x {_words(type(group).__name__)}: {details}"
+
+
+def _words(name: str) -> str:
+    """`LatentAttention` -> `latent attention`."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()

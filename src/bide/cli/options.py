@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from bide.errors import BadInput
 from bide.i18n import _
-from bide.units import parse_bytes, parse_seconds, parse_tokens
+from bide.units import parse_bytes, parse_tokens
 
 Function = Callable[..., Any]
 
@@ -27,7 +28,6 @@ class Quantity(click.ParamType):  # type: ignore[type-arg]  # generic since clic
 
 TOKENS = Quantity("tokens", parse_tokens)
 BYTES = Quantity("bytes", parse_bytes)
-SECONDS = Quantity("seconds", parse_seconds)
 
 
 def _switch(name: str, text: str) -> Function:
@@ -92,7 +92,13 @@ def explain_option(function: Function) -> Function:
 
 
 def output_option(*suffixes: str) -> Callable[[Function], Function]:
-    """`-o/--output FILE`: `function` gets `output`, a path or None."""
+    """`-o/--output FILE`: `function` gets `output`, a path that ends in one of `suffixes`, or None."""
     text = _("Write the report; by suffix: {suffixes}.").format(suffixes=", ".join(suffixes))
     kind = click.Path(path_type=Path, dir_okay=False)
-    return click.option("-o", "--output", type=kind, metavar="FILE", help=text)
+
+    def check(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None and path.suffix.lower() not in suffixes:
+            raise BadInput("output", str(path), _("a file ending in {suffixes}").format(suffixes=", ".join(suffixes)))
+        return path
+
+    return click.option("-o", "--output", type=kind, metavar="FILE", help=text, callback=check)

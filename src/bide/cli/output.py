@@ -5,10 +5,12 @@ rich is imported where a table is really printed, not before.
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,14 +20,16 @@ from bide.errors import BadInput
 from bide.i18n import _
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
-_PIPED_WIDTH = 200
-"""Columns when nobody's terminal sets the width: wide enough that no cell is cut."""
-
+_PIPED_WIDTH = 120
+"""Columns to fold at when no terminal sets the width."""
+_LONGEST_LINE = 120
+"""Sentences are folded here even on a wider terminal."""
 _GAP = 3
 """Columns between two cells."""
+_FOLDED = 16
+"""Columns that a cell which folds keeps at least."""
 
 
 def print_json(command: str, payload: Mapping[str, object]) -> None:
@@ -46,13 +50,20 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A rich console as wide as the terminal, or wide enough for whole tables where there is none."""
-    from rich.console import Console
+def say(text: str, hang: int = 0) -> None:
+    """A paragraph on stdout, folded at the terminal's width; its further lines begin `hang` columns in."""
+    import textwrap
 
-    stream = sys.stderr if stderr else sys.stdout
-    fixed = None if stream.isatty() or os.environ.get("COLUMNS") else _PIPED_WIDTH
-    return Console(file=stream, width=fixed, highlight=False)
+    width = min(_columns() or _PIPED_WIDTH, _LONGEST_LINE)
+    fold = textwrap.TextWrapper(width, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False)
+    click.echo(fold.fill(text))
+
+
+def _columns() -> int | None:
+    """The terminal's columns; None where stdout is no terminal and COLUMNS does not say."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
+        return shutil.get_terminal_size().columns
+    return None
 
 
 def print_table(
@@ -67,34 +78,46 @@ def print_table(
     """A plain table on stdout: numbers to the right, the columns in `left` to the left.
 
     Where the terminal is too narrow, columns in `optional` are left out, the first named first;
-    then those in `wrap` fold. No other cell is ever cut.
+    then those in `wrap` fold. No cell is ever cut: a table that cannot be narrower is wider than the terminal.
     """
     from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
+    from rich.console import Console
     from rich.table import Table
 
-    screen = console()
-    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
-    shown = _fitting(widths, screen.width, optional)
+    widths = [max(map(cell_len, column)) for column in zip(headers, *rows, strict=True)]
+    least = [min(width, _FOLDED) if number in wrap else width for number, width in enumerate(widths)]
+    columns = _columns()
+    shown = _fitting(widths, columns, optional) if columns else range(len(widths))
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for number in shown:
         table.add_column(
             headers[number],
             justify="left" if number in left else "right",
-            min_width=None if number in wrap else widths[number],
+            min_width=least[number],
+            no_wrap=number not in wrap,
             overflow="fold",
         )
     for row in rows:
         table.add_row(*(_plain(row[number]) for number in shown))
+    out, width = io.StringIO(), max(columns or _PIPED_WIDTH, _total(least[number] for number in shown))
+    Console(file=out, width=width, highlight=False, force_terminal=sys.stdout.isatty()).print(table)
     if title:
         click.echo(title + "\n")
-    screen.print(table)
+    click.echo("\n".join(line.rstrip() for line in out.getvalue().splitlines()))
+
+
+def _total(widths: Iterable[int]) -> int:
+    """Columns of a table with cells of `widths`."""
+    counted = list(widths)
+    return sum(counted) + _GAP * (len(counted) - 1)
 
 
 def _fitting(widths: Sequence[int], width: int, optional: Sequence[int]) -> list[int]:
     """The columns to show: all, less as many of the `optional` ones as must go."""
     shown = list(range(len(widths)))
     for number in optional:
-        if sum(widths[n] for n in shown) + _GAP * (len(shown) - 1) <= width:
+        if _total(widths[n] for n in shown) <= width:
             break
         shown.remove(number)
     return shown

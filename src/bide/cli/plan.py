@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bide.cli.options import explain_option, json_option, output_option
-from bide.cli.output import note, print_json, write_output
+from bide.cli.output import json_text, note, print_json, write_output
 from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
 
@@ -32,8 +32,6 @@ def command(service_file: Path, as_json: bool, explain: bool, output: Path | Non
     from bide.plan.search import plan
     from bide.plan.service_file import read_question
 
-    if output and output.suffix.lower() not in _SUFFIXES:
-        raise BadInput("output", str(output), _("a file ending in {suffixes}").format(suffixes=", ".join(_SUFFIXES)))
     answer = plan(read_question(service_file))
     if as_json:
         from bide.plan.as_dict import plan_dict
@@ -41,12 +39,21 @@ def command(service_file: Path, as_json: bool, explain: bool, output: Path | Non
         print_json("plan", plan_dict(answer))
     else:
         click.echo(_text(answer, explain), nl=False)
-    target = output or (None if no_report or as_json else Path(f"{service_file.stem}.html"))
-    if target:
-        write_output(target, _writers(answer))
+    if output:
+        write_output(output, _writers(answer))
+    elif not (no_report or as_json):
+        _write_page(Path(f"{service_file.stem}.html"), answer)
     if not answer.feasible:
         note(_("cannot be met"))
     return 0 if answer.feasible else CannotBeMet.exit_code
+
+
+def _write_page(path: Path, answer: Plan) -> None:
+    """The page that nobody asked for by name: where it cannot be written, a note says so and the answer stands."""
+    try:
+        write_output(path, _writers(answer))
+    except BadInput as error:
+        note(_("no page was written; -o FILE says where. {why}").format(why=error))
 
 
 def _text(answer: Plan, explain: bool) -> str:
@@ -82,8 +89,6 @@ def _markdown(answer: Plan) -> str:
 
 
 def _json(answer: Plan) -> str:
-    import json
-
     from bide.plan.as_dict import plan_dict
 
-    return json.dumps({"schema": "bide.plan/1", **plan_dict(answer)}, indent=2, allow_nan=False) + "\n"
+    return json_text("plan", plan_dict(answer)) + "\n"

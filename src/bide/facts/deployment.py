@@ -62,6 +62,15 @@ class Deployment:
         return self.gpus_per_stage * self.pp
 
     @property
+    def attention_tp(self) -> int:
+        """How many parts a layer's heads are divided into: tp, or tp / dp where dp lies inside tp.
+
+        In SGLang and TensorRT-LLM data-parallel attention gives each dp group its own requests, and
+        divides heads over the tp / dp ranks of the group.
+        """
+        return max(1, self.tp // self.dp) if self.engine.dp_inside_tp else self.tp
+
+    @property
     def gpus_per_stage(self) -> int:
         """GPUs that share each layer (or, with data parallelism, hold copies of it)."""
         return max(self.tp, self.dp) if self.engine.dp_inside_tp else self.tp * self.dp

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bide.facts.deployment import Deployment
 from bide.facts.engines import BatchTier
 from bide.facts.layers import CompressedAttention, CrossAttention, KeyIndex, LatentAttention, RecurrentState
+from bide.facts.model import Model
 from bide.units import GIB, MIB
 
 _COMPRESSED_BLOCK_TOKENS = 256
@@ -12,11 +13,16 @@ _COMPRESSED_BLOCK_TOKENS = 256
 _LATENT_BLOCK_TOKENS = 64
 """FlashMLA and the sparse MLA kernels: vLLM 0.33.0 v1/attention/backends/mla."""
 _FLASHMLA_CAPABILITY = 9.0
+_CHUNKED_ABOVE_TOKENS = 32_768
+"""Longer contexts have their prompts divided by vLLM's V0 too (0.5.5 to 0.7.3 engine/arg_utils.py)."""
+_SHARE_OF_UNKNOWN_CARDS = 0.88
+_LEAST_SHARE = 0.05
 
 
 def default_batched_tokens(deployment: Deployment, tier: BatchTier, max_model_len: int) -> int:
-    """Tokens a step at most: the tier's, and in vLLM's V0, which does not divide prompts, at least a longest prompt."""
-    whole_prompts = deployment.engine.blocks.block_rule == "one_table"
+    """Tokens a step at most: the tier's, and in vLLM's V0, where it does not divide prompts, at least a longest one."""
+    v0 = deployment.engine.blocks.block_rule == "one_table"
+    whole_prompts = v0 and max_model_len <= _CHUNKED_ABOVE_TOKENS
     return max(tier.max_num_batched_tokens, max_model_len) if whole_prompts else tier.max_num_batched_tokens
 
 
@@ -54,15 +60,39 @@ def default_prefix_caching(deployment: Deployment) -> bool:
 def default_utilization(deployment: Deployment, max_num_batched_tokens: int, max_num_seqs: int) -> float:
     """The engine's default share of the card; in SGLang what its reserve for activations and graphs leaves.
 
-    SGLang 0.5.23 srt/arg_groups/memory_hook.py: reserve in MiB = 512 + 1.5 x chunk + 1024 x tp x pp / 8
-    + 2 x captured batch, at least 10 GiB on cards above 60 GiB.
+    SGLang srt/server_args.py and, in 0.5.23, srt/arg_groups/memory_hook.py; the versions' rules lie in its data.
     """
     if deployment.engine.gpu_memory_utilization is not None:
         return deployment.engine.gpu_memory_utilization
-    if deployment.gpu is None:
+    rule, gpu = deployment.engine.static_share, deployment.gpu
+    if gpu is None or rule is None:
+        return _SHARE_OF_UNKNOWN_CARDS
+    ranks = deployment.tp * deployment.pp
+    if rule.rule == "by_tp":
+        return rule.step(deployment.tp)[0]
+    if rule.rule == "by_memory":
+        base_gib, gib_per_rank = rule.step(gpu.memory_bytes / GIB)
+        reserve_mib = (base_gib + gib_per_rank * ranks) * 1024
+    else:
+        (least_gib,) = rule.step(gpu.memory_bytes / GIB)
+        reserve_mib = max(least_gib * 1024, _batch_reserve_mib(max_num_batched_tokens, max_num_seqs, ranks))
+    share = round(1 - reserve_mib / (gpu.memory_bytes / MIB), 3)
+    return max(_LEAST_SHARE, share * _tower_factor(deployment.model, rule.rule))
+
+
+def _batch_reserve_mib(max_num_batched_tokens: int, max_num_seqs: int, ranks: int) -> float:
+    """512 + 1.5 x prefill chunk + 2 x captured batch + 128 x ranks."""
+    return 512 + 1.5 * max(max_num_batched_tokens, 2048) + 2 * max_num_seqs + 128 * ranks
+
+
+def _tower_factor(model: Model, rule: str) -> float:
+    """What SGLang leaves of the share where a vision tower is loaded, by the tower's size against ViT-L/14."""
+    blocks = [tensor for tensor in model.tensors if tensor.component == "vision" and tensor.linear and tensor.layers]
+    if not blocks:
+        return 1.0
+    if rule != "by_batch":
         return 0.9
-    card_mib = deployment.gpu.memory_bytes / MIB
-    reserve_mib = 512 + 1.5 * max_num_batched_tokens + 128 * deployment.tp * deployment.pp + 2 * max_num_seqs
-    if deployment.gpu.memory_bytes > 60 * GIB:
-        reserve_mib = max(reserve_mib, 10 * 1024)
-    return max(0.05, round(1 - reserve_mib / card_mib, 3))
+    layers = max(len(tensor.layers) for tensor in blocks)
+    hidden = min(min(tensor.rows, tensor.cols) for tensor in blocks)
+    growth = layers * hidden**2 / (24 * 1024**2) - 1
+    return 0.95 * min(1.05, max(0.8, 1 - 0.1 * growth))

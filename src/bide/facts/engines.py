@@ -29,6 +29,10 @@ BlockRule = Literal["groups", "one_table", "flat"]
 PrintedTokens = Literal["blocks", "concurrency"]
 """What "KV cache size: N tokens" counts: blocks of the first group, or max concurrency x max_model_len."""
 
+SecondRunner = Literal["never", "listed_dense", "listed", "listed_or_dense", "all"]
+"""Which models run on vLLM's Model Runner V2: listed families that are dense and not quantised, listed families,
+these or any dense model without states, or all."""
+
 _ALIASES = {
     "vllm": "vllm",
     "sglang": "sglang",
@@ -52,6 +56,22 @@ class BatchTier:
     except_names: tuple[str, ...]
     max_num_seqs: int
     max_num_batched_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class StaticShare:
+    """How SGLang chooses its share of the card: by rank count, by the card's memory, or by the batch.
+
+    `steps` are (least ranks or GiB, values...), the largest first: the share; GiB of a reserve and of each rank; the
+    least GiB of a reserve.
+    """
+
+    rule: Literal["by_tp", "by_memory", "by_batch"]
+    steps: tuple[tuple[float, ...], ...]
+
+    def step(self, size: float) -> tuple[float, ...]:
+        """The values of the first step that `size` reaches."""
+        return next(step[1:] for step in self.steps if size >= step[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +107,21 @@ class MemoryRules:
     expert_workspace_copies: float
     """Workspaces of a batch's routed hidden states that stay allocated."""
     encoder_gib: float
-    """Of a vision or audio tower that is profiled with its largest input."""
-    free_size_encoder_gib: float
-    """Of a tower that takes images of any size, in the families of `free_size_families`."""
-    free_size_families: tuple[str, ...]
+    """Outputs of a vision or audio tower that are held while the text model is profiled."""
+    per_layer_copies: float
+    """Embeddings that each layer gets of its own, of a batch, that are held."""
+    tower_patches_per_token: tuple[tuple[str, int], ...]
+    """By the beginning of a family's name: patches that a token of an image stands for, where not 4."""
+    tower_item_tokens: tuple[tuple[str, int], ...]
+    """By the same: tokens of the largest image or video, where they outgrow a batch."""
+    second_runner: SecondRunner
+    second_runner_families: tuple[str, ...]
+    second_runner_bytes_per_logit: float
+    """As `sampler_bytes_per_logit`, with Model Runner V2."""
+    second_runner_graphs: bool
+    """Whether Model Runner V2 estimates its CUDA graphs."""
+    amd_graphs: bool
+    """Whether CUDA graphs are estimated on AMD."""
     runtime_gib: float
     runtime_pipeline_gib: float
     """Instead, for a pipeline stage that is one GPU."""
@@ -100,6 +131,10 @@ class MemoryRules:
     runtime_bus_gib: float
     """More, with TP over PCIe."""
     runtime_amd_gib: float
+    runtime_unified_gib: float
+    """More, where the CPU shares the memory: pages that the system caches while weights are read."""
+    graph_first_gib: float
+    """Of the first capture."""
     graph_gib: float
     """Of all capture sizes: a constant, and a part for each layer, and for experts."""
     graph_layer_gib: float
@@ -109,9 +144,11 @@ class MemoryRules:
     runtime_sigma_gib: float
     linked_sigma_gib: float
     graph_sigma: float
-    encoder_sigma_gib: float
+    tower_sigma: float
     unseen_gpu_sigma_gib: float
     """On GPUs that none of the rows came from."""
+    unified_sigma_gib: float
+    """On GPUs that share their memory with the CPU."""
     seen_gpus: tuple[str, ...] = ()
     rows: str = ""
     """The logs that the coefficients came from."""
@@ -140,6 +177,8 @@ class Engine:
     """Fitted coefficients of the terms around the pool (`physics.overheads`), with their spread."""
     sources: Mapping[str, Source] = field(hash=False)
     """By setting: where its value was seen."""
+    static_share: StaticShare | None = None
+    """SGLang's, where `gpu_memory_utilization` is None."""
     assumptions: tuple[Assumption, ...] = ()
 
     def batch_tier(self, memory_bytes: int | None, gpu_names: Sequence[str]) -> BatchTier:
@@ -187,6 +226,7 @@ def _engine(name: str, version_text: str | None) -> Engine:
     values = {key: entry["value"] for key, entry in chosen.items()}
     blocks = {key: values.pop(key) for key in BlockRules.__dataclass_fields__}
     tiers = values.pop("batch_tiers")
+    share = values.pop("static_share", None)
     return Engine(
         name=name,
         version=version,
@@ -194,6 +234,7 @@ def _engine(name: str, version_text: str | None) -> Engine:
         batch_tiers=tuple(BatchTier(round(gib * GIB), tuple(names), *limits) for gib, names, *limits in tiers),
         dp_inside_tp=facts["dp_inside_tp"],
         blocks=BlockRules(**blocks),
+        static_share=StaticShare(**_hashable(share)) if share else None,
         memory=_memory(_at(facts["memory"], version)["value"]),
         sources={key: Source(entry["source"], facts["checked"], "config") for key, entry in chosen.items()},
         assumptions=_assumptions(version_text, version, newest),
@@ -202,8 +243,14 @@ def _engine(name: str, version_text: str | None) -> Engine:
 
 
 def _memory(values: Mapping[str, Any]) -> MemoryRules:
-    typed: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    return MemoryRules(**typed)
+    return MemoryRules(**_hashable(dict(values)))
+
+
+def _hashable(value: Any) -> Any:
+    """`value` with its lists as tuples."""
+    if isinstance(value, dict):
+        return {key: _hashable(inner) for key, inner in value.items()}
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
 def _at(entries: Sequence[Mapping[str, Any]], version: Version) -> Mapping[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.facts.layers import ChunkedAttention, CrossAttention, FullAttention, SlidingWindow
+from bide.facts.model import Model
 from bide.i18n import _
+from bide.units import format_bytes
 
 _SHOWN_DIVISORS = 8
 
@@ -18,10 +20,37 @@ def check_fits(deployment: Deployment) -> None:
     if deployment.pp > layers:
         allowed = _("at most {layers}, the model's layers").format(layers=layers)
         raise BadInput("pp", deployment.pp, allowed)
+    if deployment.ep > 1 and deployment.model.moe is None:
+        raise BadInput("ep", deployment.ep, _("1: this model has no experts to divide"))
     ranks = deployment.gpus_per_stage
     if ranks % deployment.ep:
         allowed = _("a divisor of the {ranks} GPUs that share the experts").format(ranks=ranks)
         raise BadInput("ep", deployment.ep, allowed)
+
+
+def check_batch(deployment: Deployment) -> None:
+    """Raise BadInput where vLLM refuses the batch limits (0.33.0 config/scheduler.py verify_max_model_len)."""
+    batched, seqs = deployment.max_num_batched_tokens, deployment.max_num_seqs
+    if deployment.engine.name != "vllm":
+        return
+    if batched < seqs:
+        raise BadInput("max_num_batched_tokens", batched, _("at least max_num_seqs, {seqs:,}").format(seqs=seqs))
+    if batched < deployment.max_model_len and not deployment.enable_chunked_prefill:
+        allowed = _("at least max_model_len, {length:,}, without chunked prefill")
+        raise BadInput("max_num_batched_tokens", batched, allowed.format(length=deployment.max_model_len))
+
+
+def check_pool(deployment: Deployment) -> None:
+    """Raise BadInput where the pool that is given is more than the card holds."""
+    given, gpu = deployment.pool_bytes_per_gpu, deployment.gpu
+    if given is not None and gpu is not None and given > gpu.memory_bytes:
+        allowed = _("at most the {size} of {gpu}").format(size=format_bytes(gpu.memory_bytes), gpu=gpu.id)
+        raise BadInput("pool_bytes_per_gpu", given, allowed)
+
+
+def divides_heads(model: Model, tp: int) -> bool:
+    """Whether the model's heads can be split over `tp` ranks."""
+    return all(_divides(kind, count, tp) for kind, count in _heads(model).items())
 
 
 def _check_dp(deployment: Deployment) -> None:
@@ -34,16 +63,19 @@ def _check_dp(deployment: Deployment) -> None:
 
 def _check_heads(deployment: Deployment) -> None:
     """Attention heads must divide over the ranks; KV heads must divide or be copied whole."""
-    model, tp = deployment.model, deployment.tp
-    if deployment.engine.dp_inside_tp:
-        tp = max(1, tp // deployment.dp)
+    tp, heads = deployment.attention_tp, _heads(deployment.model)
+    for kind, count in heads.items():
+        if not _divides(kind, count, tp):
+            raise BadInput("tp", deployment.tp, _allowed(heads), _hint(kind, count, tp))
+
+
+def _heads(model: Model) -> dict[str, int]:
+    """Attention heads, and the KV heads of every kind of layer."""
     heads = {"attention": model.attention_heads} if model.attention_heads else {}
     for group in model.groups:
         if isinstance(group, (FullAttention, SlidingWindow, ChunkedAttention, CrossAttention)):
             heads[f"KV ({group.kv_heads})"] = group.kv_heads
-    for kind, count in heads.items():
-        if count % tp and (kind == "attention" or tp % count):
-            raise BadInput("tp", deployment.tp, _allowed(heads), _hint(kind, count, tp))
+    return heads
 
 
 def _allowed(heads: dict[str, int]) -> str:

@@ -71,8 +71,8 @@ def _integers(
     return Format(name, bits, group_size, scale_bytes, col_bytes=col_bytes, matrix_bytes=matrix_bytes)
 
 
-UNQUANTISED = {"fp32": 4, "bf16": 2, "fp16": 2}
-"""The `weights` that are a plain type: bytes per parameter."""
+UNQUANTISED = ("fp32", "bf16", "fp16")
+"""The `weights` that are a plain type."""
 
 _SERVED = {
     "fp8": FP8_CHANNEL,
@@ -145,8 +145,10 @@ def scheme(weights: str, own: Quantisation | None, *, moe: bool = False, hybrid:
 
 
 def _is_kind(own: Quantisation, weights: str) -> bool:
+    """Whether people mean `own` by `weights`: a checkpoint is called by its default format or by its smallest."""
     alike = next((group for group in _SAME if weights in group), {weights.partition("-")[0]})
-    return any(kind.family in alike for kind in own.formats)
+    smallest = min(own.formats, key=lambda kind: kind.bits, default=None)
+    return any(kind is not None and kind.family in alike for kind in (own.default, smallest))
 
 
 @lru_cache

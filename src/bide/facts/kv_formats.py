@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bide.errors import UnknownName
+from bide.facts.dtypes import DTYPES
 from bide.facts.layers import KvFormat
 from bide.facts.model import Model
 from bide.i18n import _
@@ -25,11 +26,7 @@ _FORMATS = {
     "nvfp4": KvFormat("nvfp4", 0.5 + 1 / 16, latent_bytes_per_token=_SPARSE_NVFP4_BYTES),
 }
 _ALIASES = {
-    "float32": "fp32",
-    "float": "fp32",
-    "bfloat16": "bf16",
-    "float16": "fp16",
-    "half": "fp16",
+    **{name: dtype for name, dtype in DTYPES.items() if name != dtype},
     "fp8_e4m3": "fp8",
     "fp8_e5m2": "fp8",
     "fp8_ds_mla": "fp8",

@@ -42,7 +42,7 @@ def load_model(name: str) -> Model:
         return _load_path(path, _modified(path))
     entry = find(name)
     if entry:
-        return _load_entry(entry)
+        return _load_entry(entry, name if "/" in name else entry.id)
     if "/" in name:
         return _load_hub(name)
     raise unknown(name)
@@ -94,10 +94,11 @@ def _by_name() -> dict[str, Entry]:
 
 
 @lru_cache(maxsize=1024)
-def _load_entry(entry: Entry) -> Model:
+def _load_entry(entry: Entry, name: str) -> Model:
+    """The entry's facts under the id that was asked for: an alias has the architecture, not the weights."""
     raw = table(f"models/{entry.file}.json")[entry.id]
-    source = Source(raw["source"], raw["checked"], "config", raw.get("verified", True))
-    return decode(entry.id, raw, source)
+    text = raw["source"] if name == entry.id else _("as {id}: {source}").format(id=entry.id, source=raw["source"])
+    return decode(name, raw, Source(text, raw["checked"], "config", raw.get("verified", True)))
 
 
 def _modified(path: str) -> float:

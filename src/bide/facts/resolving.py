@@ -15,18 +15,20 @@ from bide.facts.engine_defaults import (
     default_utilization,
 )
 from bide.facts.engines import Engine, engine
-from bide.facts.fits import check_fits
+from bide.facts.fits import check_batch, check_fits, check_pool
 from bide.facts.formats import WEIGHTS
 from bide.facts.gpus import Gpu, find_gpu
 from bide.facts.kv_formats import canonical_kv_dtype
 from bide.facts.model import Model
 from bide.i18n import _
 from bide.sourced import Assumption
-from bide.units import parse_bytes, parse_tokens
+from bide.units import format_bytes, parse_bytes, parse_tokens
 
 _RESULTS = ("assumptions", "warnings")
 KEYS = (*(name for name in Deployment.__dataclass_fields__ if name not in _RESULTS), "engine_version", "speculative")
 _LARGEST = 10**9
+_LARGEST_POOL_BYTES = 2**50
+"""Of one GPU: far above any card."""
 _UNKNOWN_CONTEXT_TOKENS = 2048
 """What vLLM takes where a config states no length (config/model.py _get_and_verify_max_len)."""
 
@@ -63,7 +65,11 @@ def resolve(raw: Mapping[str, object], require_gpu: bool = True) -> Deployment:
     tp, pp, dp, ep = (given.take(key, _whole(1, 4096), 1) for key in ("tp", "pp", "dp", "ep"))
     split = Deployment(model, gpu, serving, tp, pp, dp, ep)
     check_fits(split)
-    return _with_knobs(given, split)
+    deployment = _with_knobs(given, split)
+    if raw.get("max_num_batched_tokens") is not None:
+        check_batch(deployment)
+    check_pool(deployment)
+    return deployment
 
 
 def _model(value: object) -> Model:
@@ -103,7 +109,11 @@ def _with_knobs(given: _Given, split: Deployment) -> Deployment:
     tier = serving.batch_tier(*_card(split.gpu))
     at = _("default of {engine} {version}").format(engine=serving.name, version=serving.version_text)
     length = _max_model_len(given, model)
-    batched = given.take("max_num_batched_tokens", _tokens, default_batched_tokens(split, tier, length), at)
+    chunked = given.take("enable_chunked_prefill", _flag, True)
+    tokens = default_batched_tokens(split, tier, length)
+    if not chunked and serving.name == "vllm":  # 0.33.0 engine/arg_utils.py: a prompt must fit into one step
+        tokens = max(tokens, length)
+    batched = given.take("max_num_batched_tokens", _tokens, tokens, at)
     seqs = given.take("max_num_seqs", _whole(1, 10**7), min(tier.max_num_seqs, batched), at)
     utilization = default_utilization(split, batched, seqs)
     return Deployment(
@@ -123,7 +133,7 @@ def _with_knobs(given: _Given, split: Deployment) -> Deployment:
         block_size=given.take("block_size", _whole(1, 2**20), default_block_size(split), at),
         enforce_eager=given.take("enforce_eager", _flag, False),
         enable_prefix_caching=given.take("enable_prefix_caching", _flag, default_prefix_caching(split), at),
-        enable_chunked_prefill=given.take("enable_chunked_prefill", _flag, True),
+        enable_chunked_prefill=chunked,
         speculative_tokens=_speculative(given),
         pool_bytes_per_gpu=given.take("pool_bytes_per_gpu", _pool_bytes, None),
         async_scheduling=given.take("async_scheduling", _flag, True),
@@ -186,7 +196,10 @@ def _tokens(name: str, value: object) -> int:
 
 
 def _pool_bytes(name: str, value: object) -> int | None:
-    return parse_bytes(value, name)
+    size = parse_bytes(value, name)
+    if size > _LARGEST_POOL_BYTES:
+        raise BadInput(name, value, _("a size of at most {limit}").format(limit=format_bytes(_LARGEST_POOL_BYTES)))
+    return size
 
 
 def _share(name: str, value: object) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bide.facts.deployment import Deployment
 from bide.facts.kv_formats import kv_format
-from bide.facts.layers import Cost, LayerGroup, Window, total_cost
+from bide.facts.layers import Cost, KvFormat, LayerGroup, Window, total_cost
 from bide.facts.model import Model
-
-__all__ = ["KvNeed", "attention_tp", "cached_groups", "kv_format", "kv_need"]
+from bide.physics.same import Same
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +27,20 @@ def cached_groups(model: Model, speculative_tokens: int) -> tuple[LayerGroup, ..
     return model.groups + (model.draft_groups if speculative_tokens else ())
 
 
-def attention_tp(deployment: Deployment) -> int:
-    """How many parts a layer's KV heads are divided into: tp, or tp / dp where dp lies inside tp.
-
-    In SGLang and TensorRT-LLM data-parallel attention gives each dp group its own requests, and
-    divides heads over the tp / dp ranks of the group.
-    """
-    return max(1, deployment.tp // deployment.dp) if deployment.engine.dp_inside_tp else deployment.tp
-
-
 def kv_need(deployment: Deployment) -> KvNeed:
     """Cache cost of `deployment`, for the model and on one GPU.
 
     Llama 3 8B in bf16: 2 x 8 heads x 128 x 2 B x 32 layers = 131,072 B a token.
     """
-    model = deployment.model
-    kv = kv_format(deployment.kv_dtype, model)
-    groups = cached_groups(model, deployment.speculative_tokens)
-    rank = total_cost(groups, kv, attention_tp(deployment))
-    return KvNeed(total_cost(groups, kv, 1), _divided(rank, deployment.pp))
+    kv = kv_format(deployment.kv_dtype, deployment.model)
+    tp, pp = deployment.attention_tp, deployment.pp
+    return _kv_need(Same(deployment.model), kv, deployment.speculative_tokens, tp, pp)
+
+
+@lru_cache(maxsize=4096)
+def _kv_need(model: Same[Model], kv: KvFormat, speculative_tokens: int, tp: int, pp: int) -> KvNeed:
+    groups = cached_groups(model.value, speculative_tokens)
+    return KvNeed(total_cost(groups, kv, 1), _divided(total_cost(groups, kv, tp), pp))
 
 
 def _divided(cost: Cost, stages: int) -> Cost:

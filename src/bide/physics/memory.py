@@ -10,14 +10,12 @@ from bide.facts.deployment import Deployment
 from bide.facts.formats import served_scheme
 from bide.i18n import _
 from bide.interval import Interval
-from bide.physics.blocks import Pool, size_blocks
+from bide.physics.blocks import Pool, pool_sizer
 from bide.physics.kv import KvNeed, kv_need
 from bide.physics.pool import StagePools, deployment_weights, stage_pools
 from bide.physics.pool_rules import Ledger, PoolSize
 from bide.physics.rank_weights import RankWeights
 from bide.physics.weights import Weights, weigh
-
-_SHORT_TOKENS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +73,15 @@ class Memory:
         return Fit(context_tokens, self.pool.request_bytes(context_tokens), mid, low, high)
 
     def requests(self, context_tokens: int) -> Interval:
-        """Requests of this context at once, as an interval."""
+        """Requests of this context at once, for each data-parallel group."""
         fit = self.fit(context_tokens)
         return Interval(fit.low_requests, fit.requests, fit.high_requests)
+
+    def replica_requests(self, context_tokens: int) -> Interval:
+        """Requests of this context at once over all data-parallel groups of a replica; 0 where it does not fit."""
+        if not self.fits:
+            return Interval(0.0, 0.0, 0.0)
+        return self.requests(context_tokens).map(lambda requests: requests * self.deployment.dp)
 
 
 def memory_of(deployment: Deployment) -> Memory:
@@ -91,7 +95,8 @@ def memory_of(deployment: Deployment) -> Memory:
     interval = size.interval_bytes if size else Interval(given, given, given)
     if size and size.pool_bytes <= 0:
         interval = Interval(size.pool_bytes, size.pool_bytes, size.pool_bytes)
-    low, mid, high = (size_blocks(deployment, round(end)) for end in (interval.low, interval.mid, interval.high))
+    sized = pool_sizer(deployment)
+    low, mid, high = (sized(round(end)) for end in (interval.low, interval.mid, interval.high))
     rank = stages.weights if stages else deployment_weights(deployment)
     return Memory(deployment, kv_need(deployment), rank, size, interval, (low, mid, high))
 
@@ -100,24 +105,3 @@ def _stage_pools(deployment: Deployment) -> StagePools | None:
     if deployment.gpu is None and deployment.pool_bytes_per_gpu is not None:
         return None
     return stage_pools(deployment)
-
-
-def cautions(memory: Memory) -> tuple[str, ...]:
-    """What people are confused by, said where it applies to this deployment."""
-    deployment, notes = memory.deployment, list(memory.deployment.warnings)
-    cost = memory.kv.model
-    if cost.windows or cost.fixed_bytes_per_request:
-        notes.append(
-            _(
-                "the tokens that the engine prints are not a capacity here: windows and states make a request's bytes "
-                "differ from tokens x bytes per token; use requests at once"
-            )
-        )
-    if deployment.tp > 1 and cost.growing_bytes_per_token == memory.kv.per_gpu.growing_bytes_per_token * deployment.pp:
-        notes.append(_("the cache is copied to every tensor-parallel rank, not divided: tp buys no cache per request"))
-    if memory.fits and memory.fit(_SHORT_TOKENS).requests > deployment.max_num_seqs:
-        text = _("short requests are capped at max_num_seqs = {n:,} running at once, whatever the pool holds")
-        notes.append(text.format(n=deployment.max_num_seqs))
-    if deployment.pool_bytes_per_gpu is not None:
-        notes.append(_("the pool was given: it carries no interval"))
-    return (*notes, *deployment.model.notes)

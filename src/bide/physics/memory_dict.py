@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from bide.errors import BadInput, BideError, check_keys
 from bide.facts.deployment import Deployment
 from bide.i18n import _
-from bide.physics.memory import Fit, Memory, cautions, memory_of
+from bide.physics.cautions import cautions
+from bide.physics.memory import Fit, Memory, memory_of
 from bide.units import parse_tokens
 
 _LINE_KEYS = ("id", "deployment", "pool_bytes_per_gpu", "context_tokens")
@@ -21,7 +22,7 @@ def memory_dict(memory: Memory, contexts: Sequence[int]) -> dict[str, object]:
         "weights": _weights(memory),
         "pool": _pool(memory),
         "concurrency": [_fit(memory.fit(tokens)) for tokens in contexts],
-        "warnings": list(cautions(memory)),
+        "warnings": list(cautions(memory, contexts)),
     }
 
 
@@ -64,13 +65,21 @@ def batch_line(line: object) -> dict[str, object]:
 
     The line: `{"id", "deployment": {...}, "pool_bytes_per_gpu": null, "context_tokens": [...]}`.
     """
-    named = {"id": line.get("id")} if isinstance(line, Mapping) else {"id": None}
+    given = line.get("id") if isinstance(line, Mapping) else None
+    named = {"id": given if _is_id(given) else None}
     try:
+        if not _is_id(given):
+            raise BadInput("id", given, _("a text, a finite number or null"))
         return {**named, **_answer(line)}
     except BadInput as error:
         return {**named, "error": error.to_dict()}
     except BideError as error:
         return {**named, "error": {"field": "deployment", "message": str(error)}}
+
+
+def _is_id(value: object) -> bool:
+    """Whether JSON can give `value` back as it came: Python reads NaN and 1e400 too."""
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _answer(line: object) -> dict[str, object]:

@@ -7,20 +7,24 @@ to start-up logs and lie, with their spread and the logs, in `facts/data/engines
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from bide.facts.deployment import Deployment
 from bide.facts.engines import MemoryRules
+from bide.facts.formats import served_scheme
 from bide.facts.model import Model
-from bide.physics.weights import Same
+from bide.physics.model_runner import second_runner
+from bide.physics.same import Same
+from bide.physics.towers import has_tower, tower_bytes
 from bide.units import GIB
 
 _ACTIVATION_BYTES = 2
 """Activations are kept in 16 bits."""
-_PACKED_EXPERTS = ("mxfp4", "nvfp4", "int4", "awq", "gptq", "bnb-nf4")
-"""Expert weights whose kernels keep no workspace between steps."""
+_PACKED_BITS = 8
+"""Kernels for expert weights of fewer bits keep no workspace between steps."""
 _LARGEST_CAPTURE = 512
 _NVLINK = "nvlink"
 
@@ -54,38 +58,35 @@ def overheads(deployment: Deployment, samples: bool = True) -> Overheads:
 
 
 def _activation(deployment: Deployment, rules: MemoryRules, samples: bool) -> Term:
-    """max(sampling + held hidden states, forward) + what experts and encoders keep."""
+    """max(sampling + held hidden states, forward, tower) + what experts and encoders keep."""
     model = deployment.model
     batch_bytes = deployment.max_num_batched_tokens * _ACTIVATION_BYTES
     logits = deployment.max_num_seqs * model.vocab_size if samples else 0
-    sampling = rules.sampler_bytes_per_logit * logits + rules.held_hidden_copies * batch_bytes * model.hidden_size
+    per_logit = _sampler_bytes_per_logit(deployment, rules)
+    sampling = per_logit * logits + rules.held_hidden_copies * batch_bytes * model.hidden_size
     width = feed_forward_width(model) / deployment.tp + rules.forward_hidden_copies * model.hidden_size
     forward = batch_bytes * width
     workspace = rules.expert_workspace_copies * batch_bytes * _routed_width(deployment)
-    encoder = _encoder_gib(model, rules) * GIB
-    peak = max(sampling, forward)
-    size = peak + workspace + encoder
-    sigma = _quadrature(
-        rules.activation_sigma * (peak + workspace),
-        rules.encoder_sigma_gib / rules.encoder_gib * encoder,
-    )
+    held = rules.encoder_gib * GIB if has_tower(model) else 0.0
+    held += rules.per_layer_copies * batch_bytes * per_layer_channels(model)
+    text, tower = max(sampling, forward) + held, tower_bytes(deployment, rules)
+    sigma = math.hypot(rules.activation_sigma * (text + workspace), rules.tower_sigma * tower * (tower > text / 2))
     how = (
-        f"max({rules.sampler_bytes_per_logit:g} B x {logits:,} logits + "
-        f"{rules.held_hidden_copies:g} x {deployment.max_num_batched_tokens:,} x {model.hidden_size:,} x 2 B, "
-        f"{deployment.max_num_batched_tokens:,} x {width:,.0f} x 2 B)"
+        f"max(sampling {per_logit:g} B x {logits:,} logits + "
+        f"{rules.held_hidden_copies:g} x {deployment.max_num_batched_tokens:,} tokens x {model.hidden_size:,} hidden "
+        f"x 2 B, forward {deployment.max_num_batched_tokens:,} tokens x {width:,.0f} channels x 2 B)"
     )
+    if tower > text:
+        how = f"{tower / GIB:.2f} GiB at the peak of the vision tower"
+    elif held:
+        how += f" + {held / GIB:.2f} GiB of what encoders and embeddings of each layer gave"
     if workspace:
-        how += f" + {workspace / GIB:.2f} GiB"
-    if encoder:
-        how += f" + {encoder / GIB:.2f} GiB"
-    return Term(size, sigma, how)
+        how += f" + {workspace / GIB:.2f} GiB of experts' workspace"
+    return Term(max(text, tower) + workspace, sigma, how)
 
 
-def _encoder_gib(model: Model, rules: MemoryRules) -> float:
-    if not has_encoder(model):
-        return 0.0
-    free_size = model.family.startswith(tuple(rules.free_size_families))
-    return rules.free_size_encoder_gib if free_size else rules.encoder_gib
+def _sampler_bytes_per_logit(deployment: Deployment, rules: MemoryRules) -> float:
+    return rules.second_runner_bytes_per_logit if second_runner(deployment) else rules.sampler_bytes_per_logit
 
 
 def _runtime(deployment: Deployment, rules: MemoryRules) -> Term:
@@ -102,7 +103,10 @@ def _runtime(deployment: Deployment, rules: MemoryRules) -> Term:
         sigmas.append(rules.linked_sigma_gib)
     if gpu is None or gpu.id not in rules.seen_gpus:
         sigmas.append(rules.unseen_gpu_sigma_gib)
-    return Term(size * GIB, _quadrature(*sigmas) * GIB, f"{size:.2f} GiB")
+    if gpu is not None and gpu.unified_memory:  # what the operating system caches meanwhile counts as the engine's
+        size += rules.runtime_unified_gib
+        sigmas.append(rules.unified_sigma_gib)
+    return Term(size * GIB, math.hypot(*sigmas) * GIB, "as in the logs" + f" of {ranks} ranks" * (ranks > 1))
 
 
 def _graphs(deployment: Deployment, rules: MemoryRules) -> Term:
@@ -112,12 +116,14 @@ def _graphs(deployment: Deployment, rules: MemoryRules) -> Term:
     whole = rules.graph_gib + rules.graph_layer_gib * deployment.model.layer_count / deployment.pp
     whole += rules.graph_expert_gib * (deployment.model.moe is not None)
     captured = capture_sizes(deployment.max_num_seqs * (1 + deployment.speculative_tokens))
-    share = captured / capture_sizes(_LARGEST_CAPTURE)
-    size = whole * share * GIB
-    how = f"{whole:.2f} GiB x {captured} / {capture_sizes(_LARGEST_CAPTURE)}"
+    most = capture_sizes(_LARGEST_CAPTURE)
+    first = rules.graph_first_gib
+    size = (first + (whole - first) * captured / most) * GIB
+    how = f"{first:.2f} GiB + {whole - first:.2f} GiB x {captured} / {most} batch sizes"
     return Term(size, rules.graph_sigma * size, how)
 
 
+@lru_cache(maxsize=1024)
 def capture_sizes(max_num_seqs: int) -> int:
     """How many batch sizes are captured: 1, 2, 4, every 8th to 256, every 16th to min(2 x max_num_seqs, 512).
 
@@ -133,35 +139,37 @@ def capture_sizes(max_num_seqs: int) -> int:
 
 def feed_forward_width(model: Model) -> int:
     """Channels of the widest feed-forward that a token passes: gate, up and their product."""
-    return _widths(Same(model))[0]
+    return _width_of(Same(model))
 
 
-def has_encoder(model: Model) -> bool:
-    """Whether a vision or audio tower is loaded, which is profiled with the largest input."""
-    return _widths(Same(model))[1]
+def per_layer_channels(model: Model) -> int:
+    """Channels of the embeddings that each layer gets of its own (Gemma 3n and 4), all layers together."""
+    return _per_layer_channels(Same(model))
+
+
+@lru_cache(maxsize=1024)
+def _per_layer_channels(kept: Same[Model]) -> int:
+    named = (tensor for tensor in kept.value.tensors if tensor.module.endswith("embed_tokens_per_layer"))
+    return sum(tensor.cols for tensor in named)
 
 
 def _routed_width(deployment: Deployment) -> int:
     """Channels of a token's copies on their way to its experts, where the kernels keep them."""
     model = deployment.model
-    if model.moe is None or deployment.weights in _PACKED_EXPERTS:
+    if model.moe is None:
         return 0
-    if deployment.weights == "auto" and model.quantisation is not None:
-        default = model.quantisation.default
-        if default is None or default.bits < 8:  # experts are what such schemes pack
-            return 0
-    return model.moe.experts_per_token * model.hidden_size
+    scheme = served_scheme(model, deployment.weights)
+    # a scheme without a default is one for the experts alone, which it packs
+    packed = scheme is not None and (scheme.default is None or scheme.default.bits < _PACKED_BITS)
+    return 0 if packed else model.moe.experts_per_token * model.hidden_size
 
 
 @lru_cache(maxsize=1024)
-def _widths(key: Same) -> tuple[int, bool]:
-    model = key.value
-    assert isinstance(model, Model)
+def _width_of(kept: Same[Model]) -> int:
+    model = kept.value
     dense: dict[str, int] = {}
     routed: dict[str, int] = {}
-    encoder = False
     for tensor in model.tensors:
-        encoder = encoder or tensor.part == "encoder"
         if tensor.part != "text" or tensor.split not in ("column", "experts"):
             continue
         kind = tensor.module.rsplit(".", 1)[-1]
@@ -169,14 +177,10 @@ def _widths(key: Same) -> tuple[int, bool]:
         if tensor.component in ("mlp", "shared_experts", "experts") and not kind.startswith("down"):
             into[kind] = max(into.get(kind, 0), tensor.rows)
     copies = model.moe.experts_per_token if model.moe else 1
-    return max(_width(dense.values()), copies * _width(routed.values())), encoder
+    return max(_width(dense.values()), copies * _width(routed.values()))
 
 
 def _width(rows: Iterable[int]) -> int:
     """The inputs of the activation, and its output."""
     inputs = list(rows)
     return sum(inputs) + max(inputs, default=0)
-
-
-def _quadrature(*sigmas: float) -> float:
-    return float(sum(sigma**2 for sigma in sigmas) ** 0.5)

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bide.errors import BadInput, CannotBeMet
+from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.facts.formats import UNQUANTISED, served_scheme
 from bide.i18n import _
 from bide.interval import Interval
-from bide.physics.pool_rules import Ledger, PoolSize, size_pool
+from bide.physics.pool_rules import PoolSize, size_pool
 from bide.physics.rank_weights import Layout, RankWeights, rank_bytes
 from bide.units import format_bytes
-
-__all__ = [
-    "Ledger",
-    "PoolSize",
-    "StagePools",
-    "deployment_weights",
-    "no_room",
-    "pool_ledger",
-    "size_pool",
-    "stage_pools",
-]
 
 _LARGEST_TP = 64
 
@@ -33,11 +22,6 @@ class StagePools:
 
     weights: RankWeights
     stages: tuple[PoolSize, ...]
-
-    @property
-    def first(self) -> PoolSize:
-        """The stage of rank 0, whose figure engines print."""
-        return self.stages[0]
 
     @property
     def worst(self) -> PoolSize:
@@ -70,7 +54,7 @@ def deployment_weights(deployment: Deployment) -> RankWeights:
     """What the GPUs of a replica hold of the model, in the scheme that is served."""
     model, weights = deployment.model, deployment.weights
     layout = Layout(
-        engine=deployment.engine.name,
+        dp_inside_tp=deployment.engine.dp_inside_tp,
         tp=deployment.tp,
         pp=deployment.pp,
         dp=deployment.dp,
@@ -80,14 +64,6 @@ def deployment_weights(deployment: Deployment) -> RankWeights:
         vendor=deployment.gpu.vendor if deployment.gpu else "nvidia",
     )
     return rank_bytes(model, served_scheme(model, weights), layout)
-
-
-def pool_ledger(deployment: Deployment) -> PoolSize:
-    """The pool of the stage that decides. Raises CannotBeMet where the weights leave no room for a cache."""
-    pools = stage_pools(deployment)
-    if not pools.fits:
-        raise CannotBeMet(no_room(deployment, pools))
-    return pools.worst
 
 
 def no_room(deployment: Deployment, pools: StagePools) -> str:

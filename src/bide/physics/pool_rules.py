@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from bide.facts.deployment import Deployment
 from bide.interval import Interval, spanning
-from bide.physics.overheads import Overheads, Term, overheads
+from bide.physics.model_runner import graphs_in_pool_budget
+from bide.physics.overheads import Overheads, overheads
 
 _LOW_TO_HIGH_SIGMAS = 1.645
 """From the 5th to the 95th percentile of a normal distribution."""
@@ -50,24 +52,6 @@ class PoolSize:
         return self.ledger.pool_bytes
 
     @property
-    def low_bytes(self) -> int:
-        """5th percentile."""
-        return int(self.interval_bytes.low)
-
-    @property
-    def high_bytes(self) -> int:
-        """95th percentile."""
-        return int(self.interval_bytes.high)
-
-    @property
-    def weights_bytes(self) -> int:
-        return self.ledger.weights_bytes
-
-    def entries(self) -> tuple[tuple[str, int], ...]:
-        """The ledger's parts by name."""
-        return self.ledger.entries()
-
-    @property
     def fits(self) -> bool:
         """Whether anything is left for a cache."""
         return self.ledger.pool_bytes > 0
@@ -79,7 +63,7 @@ def size_pool(
     """The pool of one GPU that holds `weights_bytes_per_rank`, by the rule of the engine at its version.
 
     `samples` False: a GPU of a pipeline stage before the last.
-    vLLM: share x card - weights - activation peak - runtime (- estimated graphs, from 0.20).
+    vLLM: share x card - weights - activation peak - runtime (- graphs, where they are estimated).
     SGLang: share x (card - runtime) - weights; activations and graphs live in the rest.
     TensorRT-LLM: share x (card - runtime - weights - activations - graphs).
     """
@@ -94,25 +78,16 @@ def size_pool(
 
 def _share_of_total(deployment: Deployment, terms: Overheads, weights: int, total: int) -> Ledger:
     budget = round(deployment.gpu_memory_utilization * total)
-    graphs = _graph_bytes(deployment, terms.graphs)
+    graphs = round(terms.graphs.size_bytes)
     activation, runtime = round(terms.activation.size_bytes), round(terms.runtime.size_bytes)
     pool = budget - weights - activation - runtime
     unused = total - budget
-    if deployment.engine.graphs_in_pool_budget:
+    if graphs_in_pool_budget(deployment):
         pool -= graphs
     else:
         graphs = min(graphs, unused)
         unused -= graphs
     return Ledger(total, unused, weights, activation, runtime, graphs, pool)
-
-
-def _graph_bytes(deployment: Deployment, graphs: Term) -> int:
-    """Graphs as the engine estimates them: not at all on AMD before 0.28 (vLLM v1/worker/gpu_worker.py)."""
-    gpu = deployment.gpu
-    if deployment.engine.name == "vllm" and deployment.engine.graphs_in_pool_budget:
-        unseen = gpu is not None and gpu.vendor == "amd" and deployment.engine.version < (0, 28)
-        return 0 if unseen else round(graphs.size_bytes)
-    return round(graphs.size_bytes)
 
 
 def _static_share(deployment: Deployment, terms: Overheads, weights: int, total: int) -> Ledger:
@@ -138,8 +113,8 @@ def _sigma(deployment: Deployment, terms: Overheads, weights: int, total: int) -
     parts = [terms.runtime.sigma_bytes, _WEIGHTS_SIGMA * weights]
     if deployment.engine.pool_rule != "static_share":
         parts.append(terms.activation.sigma_bytes)
-        if deployment.engine.graphs_in_pool_budget:
+        if graphs_in_pool_budget(deployment):
             parts.append(terms.graphs.sigma_bytes)
     if deployment.gpu is None or deployment.gpu.engine_memory_bytes is None:
         parts.append(_CARD_SIGMA * total)
-    return float(sum(part**2 for part in parts) ** 0.5)
+    return math.hypot(*parts)

@@ -14,8 +14,9 @@ from bide.facts.model import Model
 from bide.facts.module_names import FUSED
 from bide.facts.quantisation import Quantisation
 from bide.i18n import _
+from bide.physics.same import Same
 from bide.physics.shards import Share, shares, stage_layers, ways
-from bide.physics.weights import Same, Stored, active_fraction, is_read, stored_tensors
+from bide.physics.weights import Stored, active_fraction, is_read, stored_tensors
 from bide.units import GIB, MIB
 
 ROCM_BYTES = round(0.24 * GIB)
@@ -86,12 +87,12 @@ class RankWeights:
 class Layout:
     """What decides how weights lie on GPUs, apart from the model.
 
-    `engine`: `vllm`, `sglang` or `trtllm`. `speculative`: draft (MTP) layers are loaded too.
-    `dtype`: of what is not quantised; engines load fp32 checkpoints as bf16 unless told otherwise,
-    so None means at most two bytes. `vendor`: of the GPU, for what a build of the engine adds.
+    `dp_inside_tp`: as in `Engine`. `speculative`: draft (MTP) layers are loaded too. `dtype`: of what is
+    not quantised; engines load fp32 checkpoints as bf16 unless told otherwise, so None means at most two
+    bytes. `vendor`: of the GPU, for what a build of the engine adds.
     """
 
-    engine: str = "vllm"
+    dp_inside_tp: bool = False
     tp: int = 1
     pp: int = 1
     dp: int = 1
@@ -107,14 +108,12 @@ def rank_bytes(model: Model, quantisation: Quantisation | None, layout: Layout) 
 
 
 @lru_cache(maxsize=4096)
-def _rank_bytes(model_key: Same, quantisation_key: Same, layout: Layout) -> RankWeights:
-    model, quantisation = model_key.value, quantisation_key.value
-    assert isinstance(model, Model)
-    assert quantisation is None or isinstance(quantisation, Quantisation)
+def _rank_bytes(kept: Same[Model], quantisation: Same[Quantisation | None], layout: Layout) -> RankWeights:
+    model = kept.value
     dtype = layout.dtype or ("bf16" if model.dtype == "fp32" else model.dtype)
-    split = ways(layout.engine, layout.tp, layout.dp, layout.ep)
+    split = ways(layout.tp, layout.dp, layout.ep, dp_inside_tp=layout.dp_inside_tp)
     stages = stage_layers(model.layer_count, layout.pp)
-    held = [stored for stored in stored_tensors(model, quantisation, dtype) if _is_loaded(stored, layout)]
+    held = [stored for stored in stored_tensors(model, quantisation.value, dtype) if _is_loaded(stored, layout)]
     made = ((i, shares(model, held, split, stages, i)) for i in range(layout.pp))
     return RankWeights(tuple(_stage(model, i, stages[i], mine, layout) for i, mine in made))
 

@@ -30,18 +30,18 @@ class Ways:
     """Parts of each expert's width."""
 
 
-def ways(engine: str, tp: int, dp: int, ep: int) -> Ways:
-    """How `engine` divides a stage.
+def ways(tp: int, dp: int, ep: int, *, dp_inside_tp: bool = False) -> Ways:
+    """How an engine divides a stage.
 
     vLLM: replicas of attention for each of `dp`; the experts are spread over all tp x dp GPUs, whole
     with expert parallelism (`ep` above 1) and by width without. SGLang and TensorRT-LLM: dp lies
     inside tp and divides attention by tp / dp only; whole experts over `ep`, their width over tp / ep.
     """
-    if engine == "vllm":
-        every = tp * dp
-        return Ways(tp, tp, tp, tp, every if ep > 1 else 1, 1 if ep > 1 else every)
-    inner = max(1, tp // dp)
-    return Ways(inner, tp, inner, tp, ep, max(1, tp // ep))
+    if dp_inside_tp:
+        inner = max(1, tp // dp)
+        return Ways(inner, tp, inner, tp, ep, max(1, tp // ep))
+    every = tp * dp
+    return Ways(tp, tp, tp, tp, every if ep > 1 else 1, 1 if ep > 1 else every)
 
 
 def stage_layers(layers: int, pp: int) -> tuple[range, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bide.i18n import _
+from bide.physics.weights import distinct_experts
 from bide.sourced import Assumption
 
 if TYPE_CHECKING:
@@ -101,11 +102,11 @@ class StepWork:
     link_bytes_per_s: float
 
     def weight_bytes(self, tokens: float) -> float:
-        """Weights read in a step of `tokens`: E (1 - (1 - k / E)^tokens) of the E experts are chosen by some token."""
+        """Weights read in a step of `tokens`: of the experts those that some token chooses."""
         if not self.experts:
             return self.dense_bytes
-        missed = (1 - self.experts_per_token / self.experts) ** tokens
-        return self.dense_bytes + self.expert_bytes * (1.0 - float(missed))
+        chosen = distinct_experts(self.experts, self.experts_per_token, tokens)
+        return self.dense_bytes + self.expert_bytes * chosen / self.experts
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,13 @@ def assumed() -> tuple[Assumption, ...]:
             _("prefill on H100, A100, GH200 and L40S, public measurements"),
         ),
         (_("overhead of a layer"), "layer_s", micro, 1e6, _("what those decodes took beyond reading the weights")),
-        (_("more of it with tensor parallelism"), "parallel_layer_s", micro, 1e6, _("8B on 2 and 4 H100s")),
+        (
+            _("tensor parallelism adds to a layer"),
+            "parallel_layer_s",
+            micro,
+            1e6,
+            _("8B on 2 and 4 H100s"),
+        ),
         (_("overhead of a running request"), "sequence_s", micro, 1e6, _("scheduling and sampling; a guess")),
         (_("overhead of a request"), "request_s", milli, 1e3, _("the floor under measured TTFTs of short prompts")),
     )

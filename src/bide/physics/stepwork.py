@@ -6,18 +6,13 @@ from bide.errors import CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.facts.formats import served_scheme
 from bide.facts.gpus import Gpu
-from bide.facts.layers import (
-    ChunkedAttention,
-    FullAttention,
-    LatentAttention,
-    SlidingWindow,
-)
+from bide.facts.layers import ChunkedAttention, FullAttention, LatentAttention, SlidingWindow
 from bide.facts.model import Model
 from bide.facts.quantisation import Quantisation
 from bide.i18n import _
 from bide.physics.pool import deployment_weights
 from bide.physics.steptime import StepWork
-from bide.physics.weights import active_parameters, is_tied
+from bide.physics.weights import active_parameters
 
 _ACTIVATION_BYTES = 2
 _SUMS_PER_LAYER = 2
@@ -38,7 +33,7 @@ def step_work(deployment: Deployment) -> StepWork:
         raise CannotBeMet(_("step times need a GPU"))
     quantisation = served_scheme(model, deployment.weights)
     stages = deployment_weights(deployment).stages
-    head = _head_parameters(model)
+    head = model.hidden_size * model.vocab_size
     moe = model.moe
     return StepWork(
         dense_bytes=sum(stage.dense_read_bytes for stage in stages),
@@ -54,14 +49,6 @@ def step_work(deployment: Deployment) -> StepWork:
         peak_flops=_peak_flops(gpu, quantisation),
         link_bytes_per_s=gpu.link_bytes_per_s,
     )
-
-
-def _head_parameters(model: Model) -> int:
-    return model.hidden_size * model.vocab_size if is_tied(model) or _has_head(model) else 0
-
-
-def _has_head(model: Model) -> bool:
-    return any(tensor.component == "lm_head" and tensor.part == "text" for tensor in model.tensors)
 
 
 def _pair_flops(model: Model) -> float:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from bide.facts.layers import DTYPE_BYTES
 from bide.facts.model import Component, Model, Part, Tensor
 from bide.facts.quantisation import Format, Quantisation
+from bide.physics.same import Same
 
 NAMED_ONLY = ("lm_head", "router")
 """Components that schemes leave alone unless they name them."""
@@ -79,12 +80,9 @@ def weigh(model: Model, quantisation: Quantisation | None, dtype: str | None = N
 
 
 @lru_cache(maxsize=1024)
-def _weigh(model_key: Same, quantisation_key: Same, dtype: str) -> Weights:
-    model, quantisation = model_key.value, quantisation_key.value
-    assert isinstance(model, Model)
-    assert quantisation is None or isinstance(quantisation, Quantisation)
+def _weigh(model: Same[Model], quantisation: Same[Quantisation | None], dtype: str) -> Weights:
     sums: dict[tuple[Component, Part], list[float]] = {}
-    for stored in stored_tensors(model, quantisation, dtype):
+    for stored in _stored_tensors(model, quantisation, dtype):
         sums_of = sums.setdefault((stored.tensor.component, stored.tensor.part), [0, 0.0])
         sums_of[0] += stored.count * stored.tensor.rows * stored.tensor.cols
         sums_of[1] += stored.size_bytes
@@ -99,16 +97,7 @@ def active_parameters(model: Model) -> int:
     return sum(round(t.parameters * active_fraction(model, t, 1)) for t in model.tensors if is_read(model, t))
 
 
-def decode_read_bytes(model: Model, quantisation: Quantisation | None, tokens: int, dtype: str | None = None) -> float:
-    """Weight bytes that one decode step of `tokens` tokens reads, over all GPUs of one copy of the model."""
-    return sum(
-        stored.size_bytes * active_fraction(model, stored.tensor, tokens)
-        for stored in stored_tensors(model, quantisation, dtype)
-        if is_read(model, stored.tensor)
-    )
-
-
-def distinct_experts(experts: int, per_token: int, tokens: int) -> float:
+def distinct_experts(experts: int, per_token: int, tokens: float) -> float:
     """Experts that `tokens` tokens are expected to touch, each choosing `per_token` of `experts` evenly.
 
     E x (1 - (1 - k/E)^B).
@@ -116,7 +105,7 @@ def distinct_experts(experts: int, per_token: int, tokens: int) -> float:
     >>> distinct_experts(128, 8, 1), round(distinct_experts(128, 8, 16), 1)
     (8.0, 82.4)
     """
-    return experts * (1 - (1 - per_token / experts) ** tokens)
+    return experts * (1 - float((1 - per_token / experts) ** tokens))
 
 
 def active_fraction(model: Model, tensor: Tensor, tokens: int) -> float:
@@ -139,32 +128,14 @@ def is_tied(model: Model) -> bool:
     return not any(t.component == "lm_head" and t.part == "text" and t.cols > 1 for t in model.tensors)
 
 
-class Same:
-    """A dictionary key that is one object, not its value: models are too big to hash for every question."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.value is other.value
-
-
 def stored_tensors(model: Model, quantisation: Quantisation | None, dtype: str | None = None) -> tuple[Stored, ...]:
     """Every tensor with the way it is stored, split where its layers differ."""
     return _stored_tensors(Same(model), Same(quantisation), dtype or model.dtype)
 
 
 @lru_cache(maxsize=256)
-def _stored_tensors(model_key: Same, quantisation_key: Same, dtype: str) -> tuple[Stored, ...]:
-    model, quantisation = model_key.value, quantisation_key.value
-    assert isinstance(model, Model)
-    assert quantisation is None or isinstance(quantisation, Quantisation)
-    return tuple(_split(model, quantisation, dtype))
+def _stored_tensors(model: Same[Model], quantisation: Same[Quantisation | None], dtype: str) -> tuple[Stored, ...]:
+    return tuple(_split(model.value, quantisation.value, dtype))
 
 
 def _split(model: Model, quantisation: Quantisation | None, dtype: str) -> Iterable[Stored]:

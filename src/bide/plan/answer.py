@@ -114,3 +114,14 @@ class Plan:
     def usd_per_month(self) -> float | None:
         hour = self.usd_per_hour
         return None if hour is None else hour * HOURS_PER_MONTH
+
+    @property
+    def usd_per_month_surely(self) -> float | None:
+        """Of `gpus_surely`; None where a price is missing or no fleet does it at the slow end."""
+        total = 0.0
+        for service in self.services:
+            chosen = service.chosen
+            if chosen is None or chosen.gpus_surely is None or chosen.price is None:
+                return None
+            total += chosen.gpus_surely * chosen.price.usd_per_hour * HOURS_PER_MONTH
+        return total

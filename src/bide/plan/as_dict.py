@@ -11,7 +11,7 @@ from bide.plan.answer import Option, Plan, Reading, Row, ServicePlan
 from bide.plan.cost import Cost
 from bide.plan.flags import serve_command
 from bide.plan.question import Service
-from bide.sourced import Assumption, Source
+from bide.sourced import Source
 from bide.workload.requests import LengthSummary, summarise
 
 
@@ -24,10 +24,11 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
         "gpus_surely": plan.gpus_surely,
         "usd_per_hour": plan.usd_per_hour,
         "usd_per_month": plan.usd_per_month,
+        "usd_per_month_surely": plan.usd_per_month_surely,
         "hardware": {"gpus": [gpu.id for gpu in hardware.gpus], "max_gpus": hardware.max_gpus},
         "services": [_service(service) for service in plan.services],
         "rejection": plan.over_limit.to_dict() if plan.over_limit else None,
-        "assumptions": [_assumption(assumption) for assumption in (*plan.question.assumptions, *assumed())],
+        "assumptions": [assumption.to_dict() for assumption in (*plan.question.assumptions, *assumed())],
     }
 
 
@@ -48,7 +49,7 @@ def _service(plan: ServicePlan) -> dict[str, Any]:
         "others": [_option(option) for option in plan.others],
         "fleets": [_row(row) for row in plan.rows],
         "rejections": [rejection.to_dict() for rejection in plan.rejections],
-        "assumptions": [_assumption(assumption) for assumption in assumptions],
+        "assumptions": [assumption.to_dict() for assumption in assumptions],
     }
 
 
@@ -130,10 +131,6 @@ def _interval(interval: Interval | None) -> dict[str, float | None] | None:
     if interval is None:
         return None
     return {name: value if math.isfinite(value) else None for name, value in interval.to_dict().items()}
-
-
-def _assumption(assumption: Assumption) -> dict[str, Any]:
-    return {"name": assumption.name, "value": assumption.value, "why": assumption.why}
 
 
 def _source(source: Source) -> dict[str, Any]:

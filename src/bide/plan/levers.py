@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
+from bide.facts.formats import UNQUANTISED
 from bide.facts.gpus import all_gpus
+from bide.facts.kv_formats import kv_format
 from bide.facts.models import Entry, catalogue, find
 from bide.i18n import _
+from bide.physics.cautions import runs_fp8
 from bide.physics.kv import kv_need
 from bide.physics.memory import Memory, memory_of
+from bide.units import format_gib
 
 _SIBLING_SIZE = 1.5
 """A sibling has at most this factor more or fewer parameters."""
@@ -20,8 +24,6 @@ _SIBLING_GAIN = 0.6
 _BIGGER_GPU = 1.1
 _SLOWER_GPU = 0.9
 """A bigger card keeps at least this share of the bandwidth: more room must not cost speed."""
-_FP8_COMPUTE_CAPABILITY = 8.0
-"""vLLM runs fp8 weights from Ampere on (as W8A16 kernels below 8.9) and has no fp8 cache before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,6 @@ def levers(raw: Mapping[str, object], memory: Memory, context_tokens: int, mean_
     found = [_tried(raw, memory, context_tokens, *change) for change in _changes(raw, memory)]
     paged = _paged(memory, context_tokens, mean_tokens)
     return [lever for lever in (*found, paged) if lever is not None]
-
-
-def replica_requests(memory: Memory, context_tokens: int) -> float:
-    """Requests at once over all data-parallel groups of a replica; 0 where it does not fit."""
-    return memory.fit(context_tokens).requests * memory.deployment.dp if memory.fits else 0.0
 
 
 Change = tuple[str, str, dict[str, object], str]
@@ -81,28 +78,23 @@ def _is_divided(deployment: Deployment) -> bool:
 
 
 def _cache_changes(deployment: Deployment) -> Iterator[Change]:
-    current = deployment.kv_dtype if deployment.kv_dtype != "auto" else deployment.model.kv_dtype or "16"
-    if _runs_fp8(deployment) and not current.startswith(("fp8", "int", "nvfp4")):
+    if runs_fp8(deployment) and kv_format(deployment.kv_dtype, deployment.model).bytes_per_element > 1:
         yield (
             "kv_fp8",
             _("fp8 cache"),
             {"kv_dtype": "fp8"},
-            _("half the bytes per token; check quality on long contexts"),
+            _("half the bytes per token; check the quality of long contexts"),
         )
-
-
-def _runs_fp8(deployment: Deployment) -> bool:
-    capability = deployment.gpu.compute_capability if deployment.gpu else None
-    return capability is None or capability >= _FP8_COMPUTE_CAPABILITY
 
 
 def _weight_changes(deployment: Deployment) -> Iterator[Change]:
     quantised = deployment.weights == "auto" and deployment.model.quantisation is not None
-    if quantised or deployment.weights not in ("auto", "bf16", "fp16", "fp32"):
+    if quantised or deployment.weights not in ("auto", *UNQUANTISED):
         return
-    if _runs_fp8(deployment):
-        yield "weights_fp8", _("fp8 weights"), {"weights": "fp8"}, _("about half the weights")
-    yield "weights_int4", _("int4 weights"), {"weights": "int4"}, _("about a quarter of the weights; check quality")
+    if runs_fp8(deployment):
+        yield "weights_fp8", _("fp8 weights"), {"weights": "fp8"}, _("about half the bytes of weights")
+    note = _("about a quarter of the bytes of weights; check the quality")
+    yield "weights_int4", _("int4 weights"), {"weights": "int4"}, note
 
 
 def _bigger_gpu(deployment: Deployment) -> Iterator[Change]:
@@ -115,7 +107,8 @@ def _bigger_gpu(deployment: Deployment) -> Iterator[Change]:
     larger = [g for g in larger if not g.unified_memory and g.bandwidth_bytes_per_s >= slowest]
     if larger:
         best = min(larger, key=lambda g: (not g.prices, g.usable_bytes))
-        yield "gpu", best.id, {"gpu": best.id}, _("a card with more memory")
+        note = _("a card of {gib} GiB").format(gib=format_gib(best.memory_bytes))
+        yield "gpu", best.id, {"gpu": best.id}, note
 
 
 def _sibling(raw: Mapping[str, object], deployment: Deployment) -> Iterator[Change]:
@@ -159,8 +152,10 @@ def _tried(
         return None
     gpus = changed.deployment.replica_gpus
     if not changed.fits:
+        if lever == "model":
+            return None
         return Lever(lever, name, None, None, gpus, _("the weights would not fit"))
-    requests = replica_requests(changed, context)
+    requests = changed.replica_requests(context).mid
     return Lever(lever, name, requests, _factor(requests, memory, context), gpus, note)
 
 
@@ -177,7 +172,7 @@ def _changed(raw: Mapping[str, object], change: Mapping[str, object]) -> Memory:
 
 
 def _factor(requests: float, memory: Memory, context: int) -> float | None:
-    before = replica_requests(memory, context)
+    before = memory.replica_requests(context).mid
     return requests / before if before > 0 else None
 
 
@@ -187,8 +182,8 @@ def _paged(memory: Memory, context: int, mean_tokens: int | None) -> Lever | Non
         return None
     mean = mean_tokens or context // 2
     name = _("a mean of {mean:,} tokens").format(mean=mean)
-    note = _("blocks are taken as tokens come, so the mean length counts, not the longest")
+    note = _("blocks are taken as tokens come: the mean length counts, not the longest")
     if mean_tokens is None:
-        note += "; " + _("half the context is an example: say yours with --mean-tokens")
-    requests = replica_requests(memory, mean)
+        note += _(" (half the context is an example: give yours as --mean-tokens)")
+    requests = memory.replica_requests(mean).mid
     return Lever("paged", name, requests, _factor(requests, memory, context), memory.deployment.replica_gpus, note)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bide.errors import BadInput, UnknownName
 from bide.i18n import _
 
+Value = TypeVar("Value")
 _LARGEST_BYTES = 100_000
 _DEEPEST = 12
 _TAGGED_WRONGLY = (ValueError, TypeError, AttributeError, LookupError, OverflowError)
@@ -31,6 +33,15 @@ class Located:
     @property
     def where(self) -> str:
         return _("(line {line})").format(line=self.line)
+
+    def at(self, read: Callable[[], Value]) -> Value:
+        """What `read` gives; its error, where it has one, with the path and the line of this value."""
+        try:
+            return read()
+        except BadInput as error:
+            field = error.field if error.field.startswith(self.path) else self.path
+            hint = " ".join(filter(None, (error.hint, self.where)))
+            raise BadInput(field, error.given, error.allowed, hint) from error
 
     def plain(self) -> Any:
         """The value without its places."""
@@ -75,15 +86,14 @@ class Located:
         return float(value)
 
 
-def read_yaml(path: Path, field: str = "service file") -> Located:
-    """The one document of a YAML file. Raises BadInput for a file that is not one, with the line where it breaks."""
+def read_yaml(path: Path, field: str = "service file", list_path: str = "") -> Located:
+    """The one document of a YAML file; `list_path` names its entries where it is a list.
+
+    Raises BadInput for a file that is not one, with the line where it breaks.
+    """
     import yaml
 
-    if not path.is_file():
-        raise BadInput(field, str(path), _("a file that exists"))
-    data = path.read_bytes()
-    if len(data) > _LARGEST_BYTES:
-        raise BadInput(field, str(path), _("a YAML file of at most 100 kB"))
+    data = _read_bytes(path, field)
     try:
         _check_shape(yaml.parse(data, yaml.SafeLoader), path, field)
         node = yaml.compose(data, yaml.SafeLoader)
@@ -96,7 +106,21 @@ def read_yaml(path: Path, field: str = "service file") -> Located:
         raise BadInput(field, str(path), _("a YAML file")) from error
     if node is None:
         raise BadInput(field, str(path), _("a YAML file with something in it"))
-    return _located(node, "", yaml.SafeLoader(""))
+    return _located(node, "" if isinstance(node, yaml.MappingNode) else list_path, yaml.SafeLoader(""))
+
+
+def _read_bytes(path: Path, field: str) -> bytes:
+    """What is in a regular file of at most 100 kB; a FIFO or a device is not opened."""
+    try:
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):
+            raise BadInput(field, str(path), _("a regular file"))
+        if facts.st_size > _LARGEST_BYTES:
+            raise BadInput(field, str(path), _("a YAML file of at most 100 kB"))
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise BadInput(field, str(path), _("a file that can be read"), why) from error
 
 
 def _check_shape(events: Iterable[Any], path: Path, field: str) -> None:

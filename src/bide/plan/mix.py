@@ -9,7 +9,7 @@ from bide.physics.blocks import Pool
 from bide.physics.kv import kv_need
 from bide.workload.requests import Workload
 
-_BIN_TOKENS = 64
+BIN_TOKENS = 64
 """Contexts are counted to this many tokens, upwards, when a whole workload is laid into blocks."""
 
 
@@ -18,7 +18,7 @@ def running_mix(workload: Workload) -> dict[int, float]:
     contexts, weights = workload.resident_tokens()
     shares: Counter[int] = Counter()
     for context, weight in zip(contexts.tolist(), weights.tolist(), strict=True):
-        shares[-(-context // _BIN_TOKENS) * _BIN_TOKENS] += weight
+        shares[-(-context // BIN_TOKENS) * BIN_TOKENS] += weight
     return dict(shares)
 
 

@@ -106,12 +106,12 @@ def _workload(entry: Located, folder: Path) -> Workload:
 
 def _trace(entry: Located, folder: Path) -> Workload:
     name = entry.text()
-    return _at(entry, lambda: read_trace(folder / name, entry.path))
+    return entry.at(lambda: read_trace(folder / name, entry.path))
 
 
 def _lengths(lengths: Located) -> Workload:
     lengths.mapping(("prompt", "output"), ("prompt", "output"))
-    return _at(lengths, lambda: described_workload(lengths.plain(), lengths.path))
+    return lengths.at(lambda: described_workload(lengths.plain(), lengths.path))
 
 
 def _traffic(entry: Located) -> Traffic:
@@ -133,7 +133,7 @@ def _limit(key: str, item: Located, workload: Workload, allowed: str) -> Limit:
     percent = float(match[2]) if match and match[2] else None
     if match is None or (percent is not None and not 1 <= percent <= 99.9):
         raise BadInput(item.path, key, allowed, item.where)
-    seconds = _at(item, lambda: parse_seconds(item.value, item.path))
+    seconds = item.at(lambda: parse_seconds(item.value, item.path))
     if not 0 < seconds <= 86400:
         raise item.bad(_("a time above 0 and up to a day"))
     if percent is not None and percent >= 99 and len(workload) < ENOUGH_FOR_P99:
@@ -166,7 +166,7 @@ def _prices(entry: Located | None, gpus: tuple[str, ...]) -> dict[str, float]:
     if not isinstance(entry.value, dict):
         raise entry.bad(_("a mapping of GPUs to USD per GPU hour"))
     for key, item in entry.value.items():
-        gpu = _at(item, partial(find_gpu, key, item.path)).id
+        gpu = item.at(partial(find_gpu, key, item.path)).id
         if gpu not in gpus:
             raise BadInput(item.path, key, _("one of hardware.gpus: {gpus}").format(gpus=", ".join(gpus)), item.where)
         prices[gpu] = item.number(_("USD per GPU hour, above 0 and up to 10,000"), 1e-6, 10_000)
@@ -175,14 +175,4 @@ def _prices(entry: Located | None, gpus: tuple[str, ...]) -> dict[str, float]:
 
 def _named(item: Located, find: Callable[[str], Value]) -> Value:
     name = item.text()
-    return _at(item, lambda: find(name))
-
-
-def _at(item: Located, read: Callable[[], Value]) -> Value:
-    """What `read` gives; its error, where it has one, with the path and the line of `item`."""
-    try:
-        return read()
-    except BadInput as error:
-        field = error.field if error.field.startswith(item.path) else item.path
-        hint = " ".join(filter(None, (error.hint, item.where)))
-        raise BadInput(field, error.given, error.allowed, hint) from error
+    return item.at(lambda: find(name))

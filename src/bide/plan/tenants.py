@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bide.errors import BadInput, check_keys
+from bide.errors import BadInput
 from bide.i18n import _
 from bide.physics.memory import Memory
+from bide.plan.located import Located, read_yaml
 from bide.units import parse_tokens
 
 _FORM = "name:tokens:users, such as chat:1500:100"
+_USERS = "a whole number of users from 1 to 1,000,000,000"
+_MOST_USERS = 10**9
+_USER_DIGITS = 12
 _KEYS = ("name", "tokens", "users")
 
 
@@ -52,61 +56,41 @@ def shared_gpus(memory: Memory, found: Sequence[Need]) -> int | None:
 
 
 def _need(memory: Memory, tenant: Tenant) -> Need:
-    deployment, fit = memory.deployment, memory.fit(tenant.tokens)
-    users = fit.requests * deployment.dp if memory.fits else 0.0
-    request_bytes = fit.request_bytes * deployment.replica_gpus // deployment.dp
+    deployment = memory.deployment
+    users = memory.replica_requests(tenant.tokens).mid
+    request_bytes = memory.pool.request_bytes(tenant.tokens) * deployment.replica_gpus // deployment.dp
     if users < 1:
         return Need(tenant, request_bytes, users, math.inf, 0)
     replicas = tenant.users / users
-    return Need(tenant, request_bytes, users, replicas, math.ceil(replicas) * deployment.replica_gpus)
+    return Need(tenant, request_bytes, users, replicas, max(1, math.ceil(replicas)) * deployment.replica_gpus)
 
 
 def parse_tenant(text: str) -> Tenant:
     """`"chat:1500:100"` -> Tenant("chat", 1500, 100). Raises BadInput for another form."""
     name, _colon, rest = text.strip().partition(":")
     tokens, _colon, users = rest.partition(":")
-    if not name or not tokens or not users:
+    if not name or not name.isprintable() or not tokens or not users:
         raise BadInput("service", text, _(_FORM))
-    return Tenant(name, parse_tokens(tokens, "service"), _users(users, text))
-
-
-def _users(value: object, given: object) -> int:
-    try:
-        users = int(str(value))
-    except ValueError:
-        users = 0
-    if users < 1 or isinstance(value, bool):
-        raise BadInput("service", given, _("a whole number of users, 1 or more: {form}").format(form=_FORM))
-    return users
+    count = int(users) if users.strip().isdecimal() and len(users) <= _USER_DIGITS else 0
+    if not 1 <= count <= _MOST_USERS:
+        raise BadInput("service", text, f"{_(_USERS)}: {_(_FORM)}")
+    return Tenant(name, parse_tokens(tokens, "service"), count)
 
 
 def read_tenants(path: Path) -> list[Tenant]:
     """A YAML (or JSON) file: a list of `{name, tokens, users}`, or `{services: [...]}`.
 
-    Raises BadInput naming the entry and key that is wrong.
+    Raises BadInput naming the entry and key that is wrong, with its line.
     """
-    import yaml
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput("services", str(path), _("a YAML file"), str(error.strerror)) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadInput("services", str(path), _("a YAML list of services"), str(error).replace("\n", " ")) from error
-    rows = content.get("services") if isinstance(content, Mapping) else content
-    if not isinstance(rows, list) or not rows:
-        raise BadInput("services", str(path), _("a list of services with name, tokens and users"))
-    return [_tenant(row, f"services[{number}]") for number, row in enumerate(rows)]
+    root = read_yaml(path, "services", list_path="services")
+    rows = root.mapping(("services",), ("services",))["services"] if isinstance(root.value, dict) else root
+    return [_tenant(row) for row in rows.items()]
 
 
-def _tenant(row: object, where: str) -> Tenant:
-    if not isinstance(row, Mapping):
-        raise BadInput(where, row, _("an object with name, tokens and users"))
-    check_keys(row, _KEYS, where)
-    for key in _KEYS:
-        if row.get(key) is None:
-            raise BadInput(f"{where}.{key}", None, _("a value: every service has name, tokens and users"))
-    return Tenant(str(row["name"]), parse_tokens(row["tokens"], f"{where}.tokens"), _users(row["users"], row["users"]))
+def _tenant(row: Located) -> Tenant:
+    keys = row.mapping(_KEYS, _KEYS)
+    tokens, users = keys["tokens"], keys["users"].number(_(_USERS), 1, _MOST_USERS, whole=True)
+    return Tenant(keys["name"].text(), tokens.at(lambda: parse_tokens(tokens.value, tokens.path)), int(users))
 
 
 def needs_dict(memory: Memory, found: Sequence[Need]) -> dict[str, object]:

@@ -10,7 +10,8 @@ from typing import Any
 from bide.i18n import _
 from bide.physics.memory import Memory
 from bide.physics.pool_rules import Ledger
-from bide.report.themed import ACCENT, PARTS, log_scale, mark, round_ticks, rows, rule, svg
+from bide.report.ledger import ledger_parts
+from bide.report.themed import ACCENT, log_scale, mark, round_ticks, rows, rule, svg
 from bide.units import GIB
 
 _CONTEXTS = tuple(2**n for n in range(9, 21))
@@ -27,27 +28,14 @@ class Marked:
     text: str
 
 
-def ledger_parts(ledger: Ledger) -> list[tuple[str, int]]:
-    """The ledger's entries by the name that people know, the weights first; they sum to the card."""
-    return [
-        (_("weights"), ledger.weights_bytes),
-        (_("cache pool"), ledger.pool_bytes),
-        (_("activations"), ledger.activation_bytes),
-        (_("CUDA graphs"), ledger.graph_bytes),
-        (_("CUDA and others"), ledger.runtime_bytes),
-        (_("left unused"), ledger.unused_bytes),
-    ]
-
-
 def memory_bar(ledger: Ledger, width: int) -> str:
     """The card as one bar, in GiB."""
     import altair as alt
 
-    sizes = [(name, size / GIB) for name, size in ledger_parts(ledger)]
-    names = [_("{name}: {gib:.1f} GiB").format(name=name, gib=gib) for name, gib in sizes]
-    values = [
-        {"part": name, "gib": gib, "order": i} for i, (name, (_name, gib)) in enumerate(zip(names, sizes, strict=True))
-    ]
+    parts = [(part, part.size_bytes / GIB) for part in ledger_parts(ledger)]
+    names = [_("{name}: {gib:.1f} GiB").format(name=part.short_name, gib=gib) for part, gib in parts]
+    values = [{"part": name, "gib": parts[i][1], "order": i} for i, name in enumerate(names)]
+    colours = [part.colour for part, _gib in parts]
     columns = max(1, width // _LEGEND_WIDTH)
     legend = alt.Legend(
         title=None, orient="bottom", columns=columns, symbolType="square", rowPadding=4, columnPadding=28
@@ -55,18 +43,20 @@ def memory_bar(ledger: Ledger, width: int) -> str:
     bar = alt.Chart(rows(values)).mark_bar(height=36)
     drawn = bar.encode(
         x=alt.X("gib:Q", stack="zero", title=_("GiB of one GPU"), axis=alt.Axis(grid=False)),
-        color=alt.Color("part:N", sort=names, scale=alt.Scale(domain=names, range=list(PARTS)), legend=legend),
+        color=alt.Color("part:N", sort=names, scale=alt.Scale(domain=names, range=colours), legend=legend),
         order="order:Q",
     )
     return svg(drawn, width, 88 + 20 * math.ceil(len(values) / columns))
 
 
-def requests_chart(memory: Memory, marked: Sequence[Marked], largest_tokens: int, width: int, height: int = 230) -> str:
+def requests_chart(
+    memory: Memory, marked: Sequence[Marked], largest_tokens: int, width: int, height: int = 230, title: str = ""
+) -> str:
     """Requests at once against the context of each, up to past `largest_tokens`, as SVG; log axes, interval shaded."""
     import altair as alt
 
     contexts = _contexts(largest_tokens)
-    fitting = {context: memory.requests(context) for context in contexts}
+    fitting = {context: memory.replica_requests(context) for context in contexts}
     values = [{"x": context, "low": max(n.low, 0.1), "mid": n.mid, "high": n.high} for context, n in fitting.items()]
     ticks = contexts[:: 1 if width > 500 else 2]
     binary = alt.Axis(values=ticks, labelExpr="datum.value < 1024 ? datum.value : datum.value / 1024 + 'k'", grid=False)
@@ -79,10 +69,12 @@ def requests_chart(memory: Memory, marked: Sequence[Marked], largest_tokens: int
     layers: list[Any] = [band, base.mark_line(color=ACCENT, strokeWidth=2.5)]
     for number, point in enumerate(marked):
         tokens = max(point.tokens, contexts[0])
-        layers += mark(tokens, memory.requests(tokens).mid, point.text, _BELOW if number % 2 else _ABOVE)
-    if fitting[contexts[0]].mid > memory.deployment.max_num_seqs:
-        layers += rule(memory.deployment.max_num_seqs, _("max_num_seqs"))
-    return svg(alt.layer(*layers), width, height)
+        layers += mark(tokens, memory.replica_requests(tokens).mid, point.text, _BELOW if number % 2 else _ABOVE)
+    running = memory.deployment.max_num_seqs * memory.deployment.dp
+    if fitting[contexts[0]].mid > running:
+        layers += rule(running, _("max_num_seqs"))
+    drawn = alt.layer(*layers)
+    return svg(drawn.properties(title=title) if title else drawn, width, height)
 
 
 def _contexts(longest_tokens: int) -> list[int]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import singledispatch
 
+from bide.facts.kv_formats import kv_format
 from bide.facts.layers import (
     ChunkedAttention,
     CompressedAttention,
@@ -18,9 +19,10 @@ from bide.facts.layers import (
     SlidingWindow,
     heads_per_rank,
 )
+from bide.facts.model import Component, Part, Tensor
 from bide.i18n import _
 from bide.physics.blocks import BlockPool
-from bide.physics.kv import attention_tp, cached_groups, kv_format
+from bide.physics.kv import cached_groups
 from bide.physics.memory import Memory
 from bide.report.memory_text import count
 from bide.units import GIB, format_bytes, format_gib
@@ -37,7 +39,7 @@ def explained(memory: Memory, context_tokens: int) -> Iterator[str]:
 
 def _cache(memory: Memory) -> Iterator[str]:
     deployment = memory.deployment
-    kv, tp = kv_format(deployment.kv_dtype, deployment.model), attention_tp(deployment)
+    kv, tp = kv_format(deployment.kv_dtype, deployment.model), deployment.attention_tp
     yield _("cache, {kind} = {bytes:g} bytes an element:").format(kind=kv.name, bytes=kv.bytes_per_element)
     for group in cached_groups(deployment.model, deployment.speculative_tokens):
         yield "  " + arithmetic(group, kv, tp)
@@ -152,10 +154,22 @@ def _weights(memory: Memory) -> Iterator[str]:
     )
     for share in weights.shares:
         where = "" if share.part == "text" else f" ({share.part})"
-        yield f"  {share.component}{where}: {share.parameters:,} = {format_gib(share.size_bytes)} GiB"
+        shapes = "; ".join(_shapes(memory.deployment.model.tensors, share.component, share.part))
+        yield f"  {share.component}{where}: {share.parameters:,} = {format_gib(share.size_bytes)} GiB: {shapes}"
     yield _("  on one GPU: {gib} GiB of tensors").format(gib=format_gib(worst.tensors_bytes))
     for extra in worst.extras:
         yield f"  + {format_gib(extra.size_bytes)} GiB: {extra.name}"
+
+
+def _shapes(tensors: Iterable[Tensor], component: Component, part: Part) -> Iterator[str]:
+    """The matrices of a component, those that are there equally often together."""
+    alike: dict[int, list[str]] = {}
+    for tensor in tensors:
+        if (tensor.component, tensor.part) == (component, part):
+            shape = f"{tensor.rows:,} x {tensor.cols:,}" if tensor.cols > 1 else f"{tensor.rows:,}"
+            alike.setdefault(tensor.count, []).append(f"{tensor.module.rsplit('.', 1)[-1]} {shape}")
+    for number, shapes in alike.items():
+        yield f"{number:,} x ({' + '.join(shapes)})"
 
 
 def _pool(memory: Memory) -> Iterator[str]:
@@ -168,14 +182,19 @@ def _pool(memory: Memory) -> Iterator[str]:
         (_("runtime"), terms.runtime),
         (_("graphs"), terms.graphs),
     ):
-        spread = f"+- {term.sigma_bytes / GIB:.2f}"
-        yield _("{name}: {how} = {gib} GiB ({spread}, one standard deviation)").format(
+        spread = f"{term.sigma_bytes / GIB:.2f}"
+        yield _("{name}: {how} = {gib} GiB (standard deviation {spread})").format(
             name=name, how=term.how, gib=format_gib(term.size_bytes), spread=spread
         )
+    if memory.deployment.engine.memory.rows:
+        yield _("  fitted to: {rows}").format(rows=memory.deployment.engine.memory.rows)
     parts = [f"{format_gib(size)} {name}" for name, size in ledger.entries() if name != "pool"]
     yield _("pool: {total} - {parts} = {pool} GiB").format(
         total=format_gib(ledger.total_bytes), parts=" - ".join(parts), pool=format_gib(ledger.pool_bytes)
     )
+    if memory.fits:
+        text = _("  from {low} to {high} GiB, 9 times in 10: 1.645 standard deviations away on either side")
+        yield text.format(low=format_gib(memory.pool_bytes.low), high=format_gib(memory.pool_bytes.high))
 
 
 def _requests(memory: Memory, context_tokens: int) -> Iterator[str]:

@@ -6,48 +6,67 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bide.i18n import _
-from bide.physics.memory import Memory, cautions
-from bide.plan.levers import Lever, replica_requests
+from bide.physics.cautions import cautions
+from bide.physics.memory import Memory
+from bide.plan.levers import Lever
 from bide.plan.tenants import Need, shared_gpus
+from bide.report.ledger import ledger_parts
+from bide.report.words import listed
 from bide.sourced import Assumption
 from bide.units import GB, GIB, format_bytes, format_gib
 
 _BAR_CELLS = 48
-_PARTS = (
-    ("weights_bytes", "#"),
-    ("activation_bytes", "a"),
-    ("runtime_bytes", "r"),
-    ("graph_bytes", "g"),
-    ("pool_bytes", "="),
-    ("unused_bytes", "."),
-)
 
 
-def sentence(memory: Memory, context_tokens: int) -> str:
-    """The answer: how many requests of this context at once, and on what."""
-    where = place(memory)
+def sentence(memory: Memory, context_tokens: int, mean: bool = False) -> str:
+    """The answer: how many requests of this context (`mean`: of this mean length) at once, and on what."""
+    model, where = memory.deployment.model.name, place(memory)
     if not memory.fits:
-        return _("{model} does not fit on {where}.").format(model=memory.deployment.model.name, where=where)
-    requests = memory.requests(context_tokens).map(lambda n: n * memory.deployment.dp)
+        return _("{model} does not fit on {where}.").format(model=model, where=where)
+    requests = memory.replica_requests(context_tokens)
     text = _("{requests} requests of {context:,} tokens at once ({low} to {high}): {model} on {where}.")
+    if mean:
+        text = _("{requests} requests of {context:,} tokens on average at once ({low} to {high}): {model} on {where}.")
     return text.format(
         requests=count(requests.mid),
         low=count(requests.low),
         high=count(requests.high),
         context=context_tokens,
-        model=memory.deployment.model.name,
+        model=model,
         where=where,
     )
+
+
+def tenant_sentence(memory: Memory, found: Sequence[Need]) -> str:
+    """The answer where services were named: the GPUs that hold them together."""
+    model, where = memory.deployment.model.name, place(memory)
+    gpus = shared_gpus(memory, found)
+    if gpus is None:
+        return _("Not every service fits: {model} on {where}.").format(model=model, where=where)
+    users = listed([_("{n:,} users of {name}").format(n=need.tenant.users, name=need.tenant.name) for need in found])
+    text = _("{gpus} hold {users} at once: {model}, {engine}. Memory alone: latency may ask for more (`bide plan`).")
+    return text.format(gpus=_gpus(memory, gpus), users=users, model=model, engine=_engine(memory))
+
+
+def _gpus(memory: Memory, gpus: int) -> str:
+    """`4 x h100-sxm`, with the split of a replica where it has several GPUs."""
+    deployment = memory.deployment
+    gpu = deployment.gpu.id if deployment.gpu else _("pools of that size")
+    split = [f"{k}{v}" for k, v in (("TP", deployment.tp), ("PP", deployment.pp), ("DP", deployment.dp)) if v > 1]
+    return f"{gpus} x {gpu}" + (f" ({', '.join(split)})" if split else "")
+
+
+def _engine(memory: Memory) -> str:
+    engine = memory.deployment.engine
+    return f"{engine.name} {engine.version_text}"
 
 
 def place(memory: Memory) -> str:
     """The hardware and the engine, as one would say it."""
     deployment = memory.deployment
-    gpu = deployment.gpu.id if deployment.gpu else _("a pool that was given")
-    gpus = deployment.replica_gpus
-    split = [f"{k}{v}" for k, v in (("TP", deployment.tp), ("PP", deployment.pp), ("DP", deployment.dp)) if v > 1]
-    many = f"{gpus} x {gpu} ({', '.join(split)})" if gpus > 1 else gpu
-    return f"{many}, {deployment.engine.name} {deployment.engine.version_text}"
+    one = deployment.gpu.id if deployment.gpu else _("a pool that was given")
+    where = _gpus(memory, deployment.replica_gpus) if deployment.replica_gpus > 1 else one
+    return f"{where}, {_engine(memory)}"
 
 
 def count(requests: float) -> str:
@@ -61,9 +80,23 @@ def count(requests: float) -> str:
     return f"{math.floor(requests):,}" if requests >= 10 else f"{math.floor(requests * 10) / 10:g}"
 
 
-def figures(memory: Memory, context_tokens: int) -> Iterator[str]:
-    """Per token, per request, weights: a line each."""
-    cost, per_gpu = memory.kv.model, memory.kv.per_gpu
+def figures(memory: Memory, context_tokens: int) -> Iterator[tuple[str, str]]:
+    """Per token, per request, weights, pool: a name and a sentence each."""
+    yield _("KV cache"), _cache(memory)
+    held = memory.fit(context_tokens).request_bytes
+    text = _("{context:,} tokens hold {size} on each GPU, in whole blocks")
+    yield _("Request"), text.format(context=context_tokens, size=both(held))
+    yield _("Weights"), _weights(memory)
+    if memory.fits:
+        low, mid, high = (pool.tokens for pool in memory.pools)
+        text = _("{size} GiB on each GPU: the engine's log will say {mid:,} tokens")
+        if high > low:
+            text += _(" ({low:,} to {high:,})")
+        yield _("Pool"), text.format(size=format_gib(memory.pool_bytes.mid), mid=mid, low=low, high=high)
+
+
+def _cache(memory: Memory) -> str:
+    cost = memory.kv.model
     token = format_bytes(cost.growing_bytes_per_token)
     parts = [_("{size} for each token").format(size=token)] if cost.growing_bytes_per_token else []
     for w in cost.windows:
@@ -71,29 +104,36 @@ def figures(memory: Memory, context_tokens: int) -> Iterator[str]:
         parts.append(text.format(size=format_bytes(w.bytes_per_token), tokens=w.window_tokens))
     if cost.fixed_bytes_per_request:
         parts.append(_("{size} for each request").format(size=format_bytes(cost.fixed_bytes_per_request)))
-    line = _("Cache    {parts}").format(parts=" + ".join(parts) or _("none"))
+    text = " + ".join(parts) or _("none")
     if memory.deployment.replica_gpus > 1:
-        line += _("; on each GPU {size} a token").format(size=format_bytes(per_gpu.growing_bytes_per_token))
-    yield line
-    yield _("Request  {context:,} tokens hold {binary} ({decimal:,.2f} GB) on each GPU, in blocks").format(
-        context=context_tokens, **_both(memory.fit(context_tokens).request_bytes)
-    )
+        per_gpu = format_bytes(memory.kv.per_gpu.growing_bytes_per_token)
+        text += _("; on each GPU {size} a token").format(size=per_gpu)
+    return text
+
+
+def _weights(memory: Memory) -> str:
     weights = memory.weights
-    yield _("Weights  {count:,.2f} B parameters, {size} GiB; {held} GiB on each GPU ({kind})").format(
+    text = _("{count:,.2f} B parameters, {size} GiB in {kind}; {held} GiB on each GPU").format(
         count=weights.parameters / 1e9,
         size=format_gib(weights.size_bytes),
-        held=format_gib(memory.rank.worst.size_bytes),
         kind=scheme_name(memory),
+        held=format_gib(memory.rank.worst.size_bytes),
     )
-    low, mid, high = (pool.tokens for pool in memory.pools)
-    if memory.fits:
-        yield _("Pool     {size} GiB on each GPU: the log will say {mid:,} tokens ({low:,} to {high:,})").format(
-            size=format_gib(memory.pool_bytes.mid), mid=mid, low=low, high=high
-        )
+    drafts = sum(share.parameters for share in weights.shares if share.part == "mtp")
+    if drafts and not memory.deployment.speculative_tokens:
+        left_out = _("; {count:,.2f} B of them predict further tokens (MTP) and are not loaded")
+        text += left_out.format(count=drafts / 1e9)
+    return text
 
 
-def _both(size_bytes: int) -> dict[str, object]:
-    return {"binary": format_bytes(size_bytes), "decimal": size_bytes / GB}
+def both(size_bytes: int) -> str:
+    """Bytes in binary and in decimal units, as `1 GiB (1.07 GB)`.
+
+    >>> both(2**30), both(197_132_288)
+    ('1 GiB (1.07 GB)', '188 MiB (197 MB)')
+    """
+    decimal = f"{size_bytes / GB:,.2f} GB" if size_bytes >= GB else f"{size_bytes / 1e6:,.0f} MB"
+    return f"{format_bytes(size_bytes)} ({decimal})"
 
 
 def scheme_name(memory: Memory) -> str:
@@ -109,36 +149,23 @@ def ledger_lines(memory: Memory) -> Iterator[str]:
     """The card as a bar and as a sum, where a card was named."""
     if memory.size is None or memory.deployment.gpu is None:
         return
-    ledger = memory.size.ledger.to_dict()
-    total = ledger["total_bytes"]
+    parts, total = ledger_parts(memory.size.ledger), memory.size.ledger.total_bytes
     title = _("The card  {total} GiB as the engine sees it (the driver reports {driver} GiB)")
     yield title.format(total=format_gib(total), driver=format_gib(memory.deployment.gpu.memory_bytes))
-    if all(ledger[part] >= 0 for part, _mark in _PARTS):
-        yield "  [" + _bar([(mark, ledger[part] / total) for part, mark in _PARTS]) + "]"
-    for part, mark in _PARTS:
-        yield f"  {mark} {part_name(part):34} {format_gib(ledger[part]):>8} GiB"
-    yield f"    {_('sum'):34} {format_gib(sum(ledger[part] for part, _mark in _PARTS)):>8} GiB"
+    if all(part.size_bytes >= 0 for part in parts):
+        yield "  [" + _bar([(part.sign, part.size_bytes / total) for part in parts]) + "]"
+    for part in parts:
+        yield f"  {part.sign} {part.name:34} {format_gib(part.size_bytes):>8} GiB"
+    yield f"    {_('sum'):34} {format_gib(sum(part.size_bytes for part in parts)):>8} GiB"
 
 
 def _bar(shares: Sequence[tuple[str, float]]) -> str:
     """A bar whose cells sum exactly: each part ends where the running sum does."""
     drawn, reached = "", 0.0
-    for mark, share in shares:
+    for sign, share in shares:
         reached += share
-        drawn += mark * (round(reached * _BAR_CELLS) - len(drawn))
+        drawn += sign * (round(reached * _BAR_CELLS) - len(drawn))
     return drawn
-
-
-def part_name(part: str) -> str:
-    """A part of the ledger in words."""
-    return {
-        "weights_bytes": _("weights"),
-        "activation_bytes": _("activations at their peak"),
-        "runtime_bytes": _("runtime (CUDA, communication)"),
-        "graph_bytes": _("CUDA graphs"),
-        "pool_bytes": _("pool for the cache"),
-        "unused_bytes": _("left free (1 - utilisation)"),
-    }[part]
 
 
 Rows = list[list[str]]
@@ -147,18 +174,21 @@ Rows = list[list[str]]
 def context_table(memory: Memory, contexts: Sequence[int], mean_tokens: int | None) -> tuple[list[str], Rows]:
     """Requests at once by context: all at that length, and (`mean_tokens`) as many as hold on average."""
     headers = [_("context"), _("one request"), _("requests at once"), _("low"), _("high")]
-    groups = memory.deployment.dp
-    rows = []
-    for tokens in contexts:
-        fit = memory.fit(tokens)
-        shown = [count(n * groups) if memory.fits else "0" for n in (fit.requests, fit.low_requests, fit.high_requests)]
-        rows.append([f"{tokens:,}", format_bytes(fit.request_bytes), *shown])
+    rows = [_context_row(memory, f"{tokens:,}", tokens) for tokens in contexts]
     if mean_tokens:
-        fit = memory.fit(mean_tokens)
-        label = _("mean {tokens:,} (paged)").format(tokens=mean_tokens)
-        shown = [count(n * groups) for n in (fit.requests, fit.low_requests, fit.high_requests)]
-        rows.append([label, format_bytes(fit.request_bytes), *shown])
+        rows.append(_context_row(memory, _("{tokens:,} on average").format(tokens=mean_tokens), mean_tokens))
     return headers, rows
+
+
+def _context_row(memory: Memory, label: str, tokens: int) -> list[str]:
+    requests = memory.replica_requests(tokens)
+    shown = (count(n) for n in (requests.mid, requests.low, requests.high))
+    return [label, format_bytes(memory.pool.request_bytes(tokens)), *shown]
+
+
+def lever_title(context_tokens: int) -> str:
+    """What the table of levers counts."""
+    return _("What would let more in: requests of {context:,} tokens at once").format(context=context_tokens)
 
 
 def lever_table(memory: Memory, found: Sequence[Lever], context_tokens: int) -> tuple[list[str], Rows]:
@@ -166,11 +196,11 @@ def lever_table(memory: Memory, found: Sequence[Lever], context_tokens: int) -> 
     headers = [
         _("lever"),
         _("GPUs"),
-        _("requests of {context:,}").format(context=context_tokens),
+        _("requests"),
         _("gives"),
         _("note"),
     ]
-    now = replica_requests(memory, context_tokens)
+    now = memory.replica_requests(context_tokens).mid
     rows = [[_("as asked"), str(memory.deployment.replica_gpus), count(now), "", ""]]
     for lever in found:
         requests = count(lever.requests) if lever.requests is not None else "0"
@@ -179,34 +209,22 @@ def lever_table(memory: Memory, found: Sequence[Lever], context_tokens: int) -> 
     return headers, rows
 
 
-def tenant_table(memory: Memory, found: Sequence[Need]) -> tuple[list[str], Rows, str]:
-    """The services: bytes a user, users that fit, GPUs; and the sentence on sharing."""
-    headers = [
-        _("service"),
-        _("tokens"),
-        _("users"),
-        _("one user"),
-        _("all users"),
-        _("fit on one replica"),
-        _("GPUs needed"),
-    ]
+def tenant_table(found: Sequence[Need]) -> tuple[list[str], Rows]:
+    """The services, each on its own: bytes a user, users that fit, GPUs."""
+    headers = [_("service"), _("tokens"), _("users"), _("one user"), _("all users"), _("fit on one"), _("GPUs")]
     rows = [
         [
             need.tenant.name,
             f"{need.tenant.tokens:,}",
             f"{need.tenant.users:,}",
-            f"{format_bytes(need.bytes_per_user)} ({need.bytes_per_user / GB:.2g} GB)",
+            both(need.bytes_per_user),
             f"{need.bytes_per_user * need.tenant.users / GIB:,.1f} GiB",
             count(need.users_that_fit),
             str(need.gpus or _("does not fit")),
         ]
         for need in found
     ]
-    shared = shared_gpus(memory, found)
-    if shared is None:
-        return headers, rows, _("One of the services does not fit on such a replica at all.")
-    text = _("On the same replicas all of them need {gpus} GPUs; memory alone, latency may ask for more (`bide plan`).")
-    return headers, rows, text.format(gpus=shared)
+    return headers, rows
 
 
 def _by_reason(assumptions: Sequence[Assumption]) -> dict[str, list[str]]:
@@ -216,13 +234,15 @@ def _by_reason(assumptions: Sequence[Assumption]) -> dict[str, list[str]]:
     return found
 
 
-def endnotes(memory: Memory) -> Iterator[str]:
+def endnotes(memory: Memory, contexts: Sequence[int] = ()) -> Iterator[str]:
     """Warnings, assumptions and sources."""
-    for text in cautions(memory):
+    for text in cautions(memory, contexts):
         yield _("Note: {text}").format(text=text)
     for why, items in _by_reason(memory.deployment.assumptions).items():
         yield _("Assumed: {items} ({why})").format(items=", ".join(items), why=why)
-    yield _("Model: {source}").format(source=memory.deployment.model.source)
+    if memory.size:
+        yield _("Ranges: 5th to 95th percentile, from the spread of engines' start-up logs around this arithmetic")
+    yield _("Source of the model: {source}").format(source=memory.deployment.model.source)
     gpu = memory.deployment.gpu
     if gpu:
-        yield _("Card: {source}").format(source=gpu.sources["usable"])
+        yield _("Source of the card's memory: {source}").format(source=gpu.sources["usable"])

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from bide.i18n import _
 from bide.plan.answer import Option, Plan, ServicePlan
+from bide.plan.mix import BIN_TOKENS
 from bide.report.words import seconds
 from bide.units import format_bytes, format_gib
 
@@ -45,7 +46,7 @@ def _memory(plan: ServicePlan, option: Option) -> Iterable[str]:
         "weighted by output; {bin}-token bins) x {token} = {request}"
     ).format(
         tokens=work.mean_resident_tokens,
-        bin=64,
+        bin=BIN_TOKENS,
         token=format_bytes(candidate.memory.kv.per_gpu.growing_bytes_per_token),
         request=format_bytes(replica.kv_bytes),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bide.i18n import _
 from bide.plan.answer import Option, Reading, ServicePlan
+from bide.plan.cost import HOURS_PER_MONTH
 from bide.plan.reading import shown_measures
 from bide.report.words import count, latency_name, rate, seconds, short_name, span, usd
 from bide.units import format_bytes, format_gib
@@ -35,7 +36,7 @@ def _traffic(plan: ServicePlan) -> Step:
     text = _(
         "{peak} requests/s at the peak x margin {margin:g} = {planned} requests/s. "
         "A request has {prompt} prompt and {output} output tokens on average "
-        "(95 % of them at most {prompt95} and {output95}), {total} together."
+        "(95% of them at most {prompt95} and {output95}), {total} together."
     ).format(
         peak=rate(service.traffic.peak_rps),
         margin=service.traffic.margin,
@@ -117,13 +118,14 @@ def _cost(option: Option) -> Step:
         return Step(_("Cost"), _("No price is known for {gpu}.").format(gpu=option.candidate.gpu.id), lesson)
     cost = option.cost
     text = _(
-        "{gpus} x {price} = {hour} an hour, {month} a month of 730 hours. At the stated peak that is {million} for a "
-        "million tokens in and out, or {output} for a million output tokens. Price: {source}."
+        "{gpus} x {price} = {hour} an hour, {month} a month of {hours:g} hours. At the stated peak that is {million} "
+        "for a million tokens in and out, or {output} for a million output tokens. Price: {source}."
     ).format(
         gpus=cost.gpus,
         price=usd(cost.price.usd_per_hour),
         hour=usd(cost.usd_per_hour),
         month=usd(cost.usd_per_month),
+        hours=HOURS_PER_MONTH,
         million=usd(cost.usd_per_million_tokens),
         output=usd(cost.usd_per_million_output_tokens),
         source=cost.price.source,

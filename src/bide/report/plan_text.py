@@ -16,6 +16,8 @@ def plan_text(plan: Plan, width: int = 120) -> str:
     parts = [_folded(said.sentence, width), _folded(said.sureness, width), ""]
     for service in said.services:
         parts += _service(service, width)
+    if plan.feasible:
+        parts += [_folded(said.legend, width), ""]
     parts += _section(_("Assumptions"), said.assumptions, width)
     parts += _section(_("Not counted"), said.limits, width)
     parts += _section(_("Sources"), said.sources, width)
@@ -27,7 +29,7 @@ def _service(service: ServiceView, width: int) -> Iterable[str]:
     for number, step in enumerate(service.steps, 1):
         yield _folded(step.text, width, f"  {number} {step.title}: ", "      ")
     if service.serve:
-        yield "  $ " + service.serve
+        yield "  $ " + service.serve.replace(" --", " \\\n      --")
     yield ""
     for table in (service.fleets, service.others):
         if table:
@@ -61,8 +63,9 @@ def _table(table: Table, width: int) -> str:
     drawn = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for header in table.headers:
         drawn.add_column(escape(header), justify="right", overflow="fold")
+    narrow = sum(max(map(len, column)) + 3 for column in zip(table.headers, *table.rows, strict=True)) - 3 > width
     for row in table.rows:
-        drawn.add_row(*(escape(cell) for cell in row))
+        drawn.add_row(*(escape(cell.replace(" (", "\n(") if narrow else cell) for cell in row))
     out = io.StringIO()
     Console(file=out, width=width, highlight=False, color_system=None).print(drawn)
     return out.getvalue().rstrip("\n")

@@ -54,6 +54,8 @@ class PlanView:
     limits: tuple[str, ...]
     sources: tuple[str, ...]
     reproduce: str
+    legend: str
+    """How to read the tables of fleets."""
 
 
 def view(plan: Plan) -> PlanView:
@@ -69,6 +71,10 @@ def view(plan: Plan) -> PlanView:
         limits=tuple(limit_lines()),
         sources=tuple(source_lines(plan)),
         reproduce=f"bide plan {plan.question.file}" if plan.question.file else "",
+        legend=_(
+            "The likely value, and in brackets its range from the fast to the slow end. ∞: at the slow end the queue "
+            "grows without end. Kept: yes, at the slow end too; likely, at the likely value; no."
+        ),
     )
 
 
@@ -115,8 +121,11 @@ def _sureness(plan: Plan) -> str:
         return text.format(why=why, most=plan.question.hardware.max_gpus)
     if surely <= plan.gpus:
         return _("{why}, and still this is enough at their slow end.").format(why=why)
-    text = _("That is the likely answer. {why}: at their slow end it takes {surely} GPUs.")
-    return text.format(why=why, surely=count(surely))
+    if plan.usd_per_month_surely is None:
+        text = _("That is the likely answer. {why}: at their slow end it takes {surely} GPUs.")
+        return text.format(why=why, surely=count(surely))
+    text = _("That is the likely answer. {why}: at their slow end it takes {surely} GPUs, {month} a month.")
+    return text.format(why=why, surely=count(surely), month=usd(plan.usd_per_month_surely))
 
 
 def _figures(plan: Plan) -> Iterable[tuple[str, str]]:
@@ -124,9 +133,10 @@ def _figures(plan: Plan) -> Iterable[tuple[str, str]]:
         return
     yield _("GPUs, likely"), count(plan.gpus)
     yield _("GPUs, to be sure"), _("not found") if plan.gpus_surely is None else count(plan.gpus_surely)
-    if plan.usd_per_hour is not None and plan.usd_per_month is not None:
-        yield _("an hour"), usd(plan.usd_per_hour)
-        yield _("a month"), usd(plan.usd_per_month)
+    if plan.usd_per_month is not None:
+        yield _("a month, likely"), usd(plan.usd_per_month)
+    if plan.usd_per_month_surely is not None:
+        yield _("a month, to be sure"), usd(plan.usd_per_month_surely)
 
 
 def _service(plan: ServicePlan) -> ServiceView:
@@ -167,7 +177,7 @@ def _others(plan: ServicePlan) -> Table | None:
     options = ([plan.chosen] if plan.chosen else []) + list(plan.others)
     if len(options) < 2:
         return None
-    headers = (_("replica"), _("GPUs, likely"), _("GPUs, to be sure"), _("an hour"), _("requests/s at most"))
+    headers = (_("one replica"), _("GPUs, likely"), _("GPUs, to be sure"), _("an hour"), _("requests/s at most"))
     rows = tuple(
         (
             option.candidate.name,

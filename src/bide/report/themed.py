@@ -42,6 +42,7 @@ def svg(chart: Any, width: int, height: int) -> str:
         .configure_axis(**axis, labelFontSize=12, titleFontSize=12, titleFontWeight="normal")
         .configure_legend(labelColor=INK, labelFontSize=12)
         .configure_text(fontSize=12)
+        .configure_title(color=INK, fontSize=14, anchor="start")
         .configure_view(stroke=None)
         .to_dict()
     )

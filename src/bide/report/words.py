@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bide.i18n import _
 from bide.interval import Interval
-from bide.metrics import Latency
-from bide.plan.question import Measure
 from bide.units import format_seconds
+
+if TYPE_CHECKING:
+    from bide.metrics import Latency
+    from bide.plan.question import Measure
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 

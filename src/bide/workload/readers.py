@@ -52,20 +52,26 @@ def read_trace(path: Path, field: str = "trace") -> Workload:
 def _table(path: Path, field: str) -> pl.DataFrame:
     import polars as pl
 
-    if not path.is_file():
-        raise BadInput(field, str(path), _("a file that exists"), _("paths are relative to the service file"))
     try:
+        if not path.is_file():
+            raise BadInput(field, str(path), _("a file that exists"), _("paths are relative to the service file"))
         frame = pl.read_csv(path, infer_schema=False)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise BadInput(field, str(path), _("a CSV file"), reason) from error
     for column in _AZURE:
         if column not in frame.columns:
-            near = nearest(column, frame.columns, 1)
-            hint = _("it has {columns}").format(columns=", ".join(frame.columns[:12]))
+            columns = [_printable(name) for name in frame.columns[:12]]
+            near = nearest(column, columns, 1)
+            hint = _("it has {columns}").format(columns=", ".join(columns))
             hint += _("; is {near} meant?").format(near=near[0]) if near else ""
             raise BadInput(field, str(path), _("a CSV with columns {columns}").format(columns=", ".join(_AZURE)), hint)
     return frame
+
+
+def _printable(name: str) -> str:
+    """A column's name as an error can show it, whatever file it came from."""
+    return name[:40] if name[:40].isprintable() else ascii(name[:20])
 
 
 def _times_s(frame: pl.DataFrame, path: Path, field: str) -> Floats:

@@ -44,7 +44,8 @@ def test_a_stated_null_is_not_replaced_by_the_class_default() -> None:
 
 def test_llava_1_5s_text_config_leaves_everything_to_llama() -> None:
     # llava-hf/llava-1.5-7b-hf states only vocab_size 32064; Vicuna 7B is Llama 2 7B with 64 more rows in embedding
-    # and head: 6,738,415,616 + 2 * 64 * 4096 = 6,738,939,904
+    # and head: 6,738,415,616 + 2 * 64 * 4096 = 6,738,939,904 (with its tower of 324,487,168 the whole class's
+    # 7,063,427,072)
     config = {"model_type": "llava", "text_config": {"model_type": "llama", "vocab_size": 32064}}
     model = from_config(config, "llava-1.5-7b")
     assert model.parameters == 6_738_939_904

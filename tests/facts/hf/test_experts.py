@@ -1,6 +1,6 @@
 """Routed experts on plain attention, and decoders whose layers differ or repeat.
 
-Totals are published (huggingface.co, safetensors) unless a comment says otherwise.
+Totals are counts of transformers 5.24's classes on the meta device unless a comment says otherwise.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_qwen3_30b_a3b_by_hand() -> None:
             | {"shared_expert_intermediate_size": 5632, "num_experts_per_tok": 4},
             14_315_784_192,
         ),
-        (
+        (  # no class in transformers; public tables give deepseek-moe-16b-base 16,375,728,128
             config("deepseek", (2048, 10944, 28, 16, 16), 102400, moe_intermediate_size=1408, n_routed_experts=64)
             | {"n_shared_experts": 2, "num_experts_per_tok": 6, "first_k_dense_replace": 1, "moe_layer_freq": 1},
             16_375_728_128,
@@ -124,7 +124,7 @@ def test_qwen3_30b_a3b_by_hand() -> None:
             | {"tie_word_embeddings": True},
             1_334_628_352,
         ),
-        (
+        (  # no class in transformers; this reader's own figure, 16.8 B on Ling-lite's card
             config("bailing_moe", (2048, 5632, 28, 16, 4), 126464, moe_intermediate_size=1408, num_experts=64)
             | {"num_experts_per_tok": 6, "num_shared_experts": 2, "first_k_dense_replace": 0},
             16_801_974_272,
@@ -142,7 +142,7 @@ def test_qwen3_30b_a3b_by_hand() -> None:
     ],
     ids=lambda value: value["model_type"] if isinstance(value, dict) else "",
 )
-def test_published_totals(given_config: dict[str, Any], total: int) -> None:
+def test_totals_of_published_configs(given_config: dict[str, Any], total: int) -> None:
     assert parameters(given_config) == total
 
 
@@ -150,6 +150,8 @@ def test_glm_4_5_air_brings_a_draft_layer_with_its_own_embedding_and_head() -> N
     layer = 2 * 4096 * 12288 + 2 * 4096 * 1024 + (12288 + 2 * 1024) + 2 * 4096
     layer += 129 * 3 * 4096 * 1408 + 128 * 4096 + 128  # 128 experts and a shared one, the router and its correction
     assert parameters(GLM_AIR, "mtp") == layer + 2 * 4096 * 4096 + 3 * 4096 + 2 * 151552 * 4096
+    # the class has 106,852,245,504 and 45 x 128 corrections; with the draft it is what listings of GLM-4.5-Air give
+    assert parameters(GLM_AIR) == 106_852_245_504 + 45 * 128
     assert parameters(GLM_AIR) + parameters(GLM_AIR, "mtp") == 110_468_824_832
     model = from_config(GLM_AIR, "glm")
     assert model.draft_groups == (FullAttention((46,), 8, 128, 128),)
@@ -160,7 +162,10 @@ def test_dbrx_describes_experts_in_an_object_of_their_own() -> None:
     dbrx = {"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40, "vocab_size": 100352}
     dbrx |= {"attn_config": {"kv_n_heads": 8}, "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16}}
     dbrx["ffn_config"]["moe_top_k"] = 4  # type: ignore[index]
-    assert parameters(dbrx) == 131_596_523_520
+    # attention with 8 KV heads, 16 experts of three 6144 x 10752, the router, two LayerNorms without bias: "132B" on
+    # its card (docs.api.nvidia.com/nim/reference/databricks-dbrx-instruct)
+    layer = 2 * 6144 * 6144 + 2 * 6144 * 1024 + 16 * 3 * 6144 * 10752 + 16 * 6144 + 2 * 6144
+    assert parameters(dbrx) == 40 * layer + 2 * 100352 * 6144 + 6144 == 131_596_523_520
     assert heads(dbrx) == (40, 8)
 
 
@@ -201,7 +206,7 @@ def test_nemotron_nas_reads_its_blocks() -> None:
     blocks = [_block(8 if i < 49 else None, times) for i, times in enumerate(mults)]
     nas = {"model_type": "nemotron-nas", "hidden_size": 8192, "num_hidden_layers": 80, "num_attention_heads": 64}
     nas |= {"num_key_value_heads": None, "vocab_size": 128256, "block_configs": blocks}
-    assert parameters(nas) == 49_867_145_216
+    assert parameters(nas) == 49_867_145_216  # this reader's own figure; 49 B in the model's name
     assert heads(nas) == (49, 8)
     with pytest.raises(BadInput, match="block_configs"):
         parameters({**nas, "block_configs": blocks[:79]})
@@ -213,7 +218,7 @@ def test_openelm_grows_with_depth() -> None:
     elm = {"model_type": "openelm", "model_dim": 1280, "head_dim": 64, "num_transformer_layers": 16}
     elm |= {"num_query_heads": queries, "num_kv_heads": [q // 4 for q in queries], "ffn_multipliers": widths}
     elm |= {"vocab_size": 32000, "max_context_length": 2048}
-    assert parameters(elm) == 271_527_168
+    assert parameters(elm) == 271_527_168  # this reader's own figure; OpenELM-270M
     assert [(g.kv_heads, len(g.layers)) for g in from_config(elm, "elm").groups] == [  # type: ignore[union-attr]
         (3, 5),
         (4, 7),
@@ -225,7 +230,8 @@ def test_openelm_grows_with_depth() -> None:
 
 def test_llama_3_2_vision_attends_across_in_eight_layers() -> None:
     vision = config("mllama_text_model", (4096, 14336, 40, 32, 8), 128256, cross_attention_layers=list(range(3, 40, 5)))
-    assert parameters(vision) == 9_775_192_080  # transformers 5.24's class
+    # with its tower of 895,028,755 (`tower_cases.json`): 10,670,220,835, as listed for Llama-3.2-11B-Vision-Instruct
+    assert parameters(vision) == 9_775_192_080
     own, across = from_config(vision, "mllama").groups[1], from_config(vision, "mllama").groups[0]
     by_type = {type(group): group for group in (own, across)}
     assert len(by_type[FullAttention].layers) == 32
@@ -234,7 +240,7 @@ def test_llama_3_2_vision_attends_across_in_eight_layers() -> None:
 
 def test_hrm_passes_its_two_stacks_many_times() -> None:
     hrm = config("hrm_text", (1536, 4096, 128, 12, 12), 151808, H_cycles=2, L_cycles=3, num_layers_per_stack=16)
-    assert parameters(hrm) == 1_447_822_848  # transformers 5.24's class: 2 x 16 layers
+    assert parameters(hrm) == 1_447_822_848  # 2 x 16 layers
     assert heads(hrm) == (128, 12)
 
 

@@ -67,7 +67,7 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
 
 def check(config: Any) -> Model | None:
     """Read `config` and hold the law."""
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         model = from_config(config, "fuzz")
     except BadInput as error:
@@ -75,7 +75,7 @@ def check(config: Any) -> Model | None:
         assert len(str(error)) < 2000
         return None
     finally:
-        assert time.perf_counter() - start < MAX_S
+        assert time.process_time() - start < MAX_S
     figures = [model.parameters, *(tensor.parameters for tensor in model.tensors)]
     for tp in (1, 8):
         cost = total_cost(model.groups + model.draft_groups, BF16, tp)

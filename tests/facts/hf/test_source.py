@@ -117,6 +117,12 @@ def test_what_is_no_regular_file_is_refused() -> None:
     refused(Path("/dev/null"), "regular file")
 
 
+def test_a_fifo_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.json")
+    refused(tmp_path / "config.json", "a regular file")
+    refused(tmp_path, "a regular file")
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "config.json", "{}")

@@ -1,4 +1,4 @@
-"""Encoder towers, to the parameter: totals of transformers 5.24 model classes and of published checkpoints."""
+"""Encoder towers, to the parameter: totals of transformers 5.24 model classes and of checkpoints."""
 
 from __future__ import annotations
 
@@ -30,17 +30,20 @@ def test_clip_by_hand() -> None:
     # ViT-L/14 at 336 pixels: width 1,024, 24 blocks, feed-forward 4,096, (336 / 14)^2 + 1 = 577 positions
     # block: 4 * 1024 * 1025 attention + (1024 + 1) * 4096 + (4096 + 1) * 1024 + 2 norms of 2 * 1024 = 12,596,224
     # around: class 1,024 + patch 588 * 1,024 + positions 577 * 1,024 + 2 norms of 2 * 1,024 = 1,198,080
-    # Phi-3.5-vision: projector 4,096 * 3,072 + 3,072 + 3,072 * 3,072 + 3,072 and two separators of 4,096
+    # Phi-3.5-vision, listed with 4,146,621,440, of which Phi-3 mini has 3,821,079,552:
+    # projector 4,096 * 3,072 + 3,072 + 3,072 * 3,072 + 3,072 and two separators of 4,096
     assert 24 * 12_596_224 + 1_198_080 == 303_507_456
     assert total({"model_type": "phi3_v", "img_processor": {"name": "clip"}}, 3072) == 303_507_456 + 22_026_240 + 8192
 
 
-def test_published_totals_without_a_class_in_transformers() -> None:
-    # OpenGVLab/InternVL2-2B 2,205,754,368 = InternLM2 1.8B 1,889,146,880 + 316,607,488
+def test_towers_without_a_class_in_transformers_are_what_the_checkpoint_has_beside_its_text_model() -> None:
+    # Totals as public listings give the safetensors of each.
+    # OpenGVLab/InternVL2_5-2B, as InternVL2-2B: 2,205,754,368 = InternLM2 1.8B 1,889,146,880 + 316,607,488
     intern = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}
     intern |= {"image_size": 448, "patch_size": 14, "qkv_bias": True}
     assert total({"model_type": "internvl_chat", "downsample_ratio": 0.5, "vision_config": intern}, 2048) == 316_607_488
-    # allenai/Molmo-7B-D-0924 8,021,025,280 = Qwen2 7B 7,615,616,512 + 128 * 3,584 extra embeddings + 404,950,016
+    # allenai/Molmo-7B-D-0924, shown as 8.02 B: Qwen2 7B 7,615,616,512 + 128 * 3,584 extra embeddings + 404,950,016,
+    # this reader's own figure
     assert total({"model_type": "molmo", "intermediate_size": 37888}, 3584) == 404_950_016
     # deepseek-ai/DeepSeek-OCR 3,336,106,240 = its decoder's 2,934,734,080 + 401,372,160
     linear = {"projector_type": "linear", "input_dim": 2048, "n_embed": 1280}

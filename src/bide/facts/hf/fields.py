@@ -14,12 +14,12 @@ from bide.errors import BadInput
 from bide.i18n import _
 
 REQUIRED: Final = object()
+TEXT_KEYS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model", "decoder_config")
+"""Where composite configs keep their text model's part."""
 MAX_LAYERS = 1024
 MAX_SIZE = 10**8
 Count = int
 """The built-in type, whose name a method of Fields takes."""
-MAX_NUMBER = 10**18
-"""Of numbers that are not sizes; not a number and the infinities are beyond it."""
 
 
 class Fields:

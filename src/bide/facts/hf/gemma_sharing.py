@@ -11,8 +11,8 @@ from dataclasses import replace
 from bide.facts.hf import decoder as d
 from bide.facts.hf import kinds
 from bide.facts.hf.assemble import Decoder, Layer
+from bide.facts.hf.common import finish
 from bide.facts.hf.fields import Fields
-from bide.facts.hf.mamba import finish
 from bide.facts.hf.parts import Attention, Linear, Mlp, Moe, Norm, Piece, Vector
 from bide.facts.hf.traits import SANDWICH
 from bide.facts.model import Tensor

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from bide.facts.hf import decoder as d
 from bide.facts.hf.assemble import Decoder
+from bide.facts.hf.common import conv_dtype, pre_norms
 from bide.facts.hf.fields import Fields
 from bide.facts.hf.kinds import softmax_layers
 from bide.facts.hf.latent import LatentTraits, experts, latent, mla_sizes, with_drafts
 from bide.facts.hf.linear_parts import Kda, Lightning
-from bide.facts.hf.mamba import conv_dtype, pre_norms
 from bide.facts.hf.mla_parts import Latent
 from bide.facts.hf.parts import Mlp, Moe, Norm, Piece, Vector
 from bide.facts.model import Tensor

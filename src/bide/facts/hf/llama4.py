@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bide.facts.hf import decoder as d
 from bide.facts.hf.assemble import Decoder
+from bide.facts.hf.common import finish, pre_norms
 from bide.facts.hf.fields import Fields
 from bide.facts.hf.kinds import SOFTMAX, layers_of_kind
-from bide.facts.hf.mamba import finish, pre_norms
 from bide.facts.hf.parts import Attention, Mlp, Moe
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from bide.facts.hf import decoder as d
 from bide.facts.hf.assemble import Decoder, Layer
+from bide.facts.hf.common import finish, pre_norms
 from bide.facts.hf.fields import Fields
 from bide.facts.hf.kinds import local_layers
-from bide.facts.hf.mamba import finish, pre_norms
 from bide.facts.hf.parts import Attention, Linear, Mlp, Moe, Norm
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from bide.facts.hf import decoder as d
 from bide.facts.hf.assemble import Decoder, Layer
+from bide.facts.hf.common import attention, conv_dtype, finish, state_dtype
 from bide.facts.hf.fields import Fields
-from bide.facts.hf.mamba import attention, conv_dtype, finish, state_dtype
 from bide.facts.hf.mamba_parts import Mamba2
 from bide.facts.hf.parts import Linear, Mlp, Moe, Norm, Piece
 from bide.i18n import _

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from bide.facts.hf import decoder as d
 from bide.facts.hf.assemble import Decoder, Layer
+from bide.facts.hf.common import conv_dtype, finish, state_dtype
 from bide.facts.hf.fields import Fields
-from bide.facts.hf.mamba import conv_dtype, finish, state_dtype
 from bide.facts.hf.mamba_parts import PER_HEAD, convolution
 from bide.facts.hf.parts import Attention, Layers, Mlp, Norm, linear, vector
 from bide.facts.layers import LayerGroup, RecurrentState

@@ -65,7 +65,7 @@ def modelopt(block: Fields, root: Fields) -> Quantisation:
     rules = ignored(block, "ignore", "exclude_modules", "ignored_layers")
     if algorithm == "MIXED_PRECISION":
         return Quantisation("modelopt", None, rules + quantized_layers(block))
-    return Quantisation("modelopt", _algorithm(block, algorithm), rules)
+    return Quantisation("modelopt", _algorithm(block, algorithm), rules, parts=("text", "encoder"))
 
 
 def quantized_layers(block: Fields) -> Rules:

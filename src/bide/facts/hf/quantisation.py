@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bide.facts.hf.fields import Fields
+from bide.facts.hf.fields import TEXT_KEYS, Fields
 from bide.facts.hf.quant_methods import METHODS, unknown
 from bide.facts.quantisation import Quantisation
 from bide.i18n import _
 
 KEYS = ("quantization_config", "compression_config", "quantization")
-NESTED = ("text_config", "llm_config", "language_config", "thinker_config", "language_model", "decoder_config")
 
 
 def read_quantisation(
@@ -86,7 +85,7 @@ def _block(config: Mapping[str, Any], hf_quant_config: Mapping[str, Any] | None)
 
 def _parts(root: Fields) -> list[Fields]:
     found = [root]
-    for key in NESTED:
+    for key in TEXT_KEYS:
         if isinstance(root.raw(key)[1], Mapping):
             inner = root.part(key)
             found += [inner, *([inner.part("text_config")] if isinstance(inner.raw("text_config")[1], Mapping) else [])]

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from bide.facts.hf import decoder as d
 from bide.facts.hf.assemble import Decoder, Layer
+from bide.facts.hf.common import conv_dtype, finish, pre_norms, state_dtype
 from bide.facts.hf.dense import experts_per_token
 from bide.facts.hf.fields import Fields
 from bide.facts.hf.kinds import softmax_layers
 from bide.facts.hf.linear_parts import DeltaNet
-from bide.facts.hf.mamba import conv_dtype, finish, pre_norms, state_dtype
 from bide.facts.hf.parts import Attention, Linear, Mlp, Moe, Norm, Piece
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bide.errors import BadInput, UnknownArchitecture, nearest
+from bide.facts.dtypes import DTYPES
 from bide.facts.formats import named_scheme
 from bide.facts.hf.assemble import Decoder, groups_of, mark, moe_of, tensors_of
-from bide.facts.hf.fields import Fields
+from bide.facts.hf.fields import TEXT_KEYS, Fields
 from bide.facts.hf.quantisation import read_kv_dtype, read_quantisation
 from bide.facts.hf.rope import read_rope_tables
 from bide.facts.hf.towers import Encoders, encoders, is_multimodal
@@ -19,22 +20,10 @@ from bide.i18n import _
 from bide.sourced import Source
 
 Reader = Callable[[Fields], Decoder]
-TEXT_KEYS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model", "decoder_config")
 MAX_NESTING = 4
 """Published configs nest two deep (`thinker_config.text_config`)."""
 READER_MODULES = ("dense", "classic", "experts", "uneven", "looped", "latent", "hybrid", "local")
 """Modules of this package with a `READERS` table of `model_type` -> reader; asked in this order."""
-
-_DTYPES = {
-    "bfloat16": "bf16",
-    "bf16": "bf16",
-    "float16": "fp16",
-    "half": "fp16",
-    "fp16": "fp16",
-    "float32": "fp32",
-    "float": "fp32",
-    "fp32": "fp32",
-}
 
 
 def from_config(
@@ -175,8 +164,8 @@ def _dtype(config: Mapping[str, Any], text: Mapping[str, Any]) -> str:
     for part in (text, config):
         for key in ("dtype", "torch_dtype"):
             given = part.get(key)
-            if isinstance(given, str) and given.removeprefix("torch.") in _DTYPES:
-                return _DTYPES[given.removeprefix("torch.")]
+            if isinstance(given, str) and given.removeprefix("torch.") in DTYPES:
+                return DTYPES[given.removeprefix("torch.")]
     return "bf16"
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from bide.facts.hf import decoder as d
 from bide.facts.hf.assemble import Decoder, Layer
+from bide.facts.hf.common import attention, conv_dtype, finish, pre_norms
 from bide.facts.hf.fields import Fields
 from bide.facts.hf.kinds import softmax_layers
 from bide.facts.hf.linear_parts import Lightning, RgLru, ShortConvolution
-from bide.facts.hf.mamba import attention, conv_dtype, finish, pre_norms
 from bide.facts.hf.parts import Attention, Mlp, Moe, Norm
 
 

@@ -90,10 +90,10 @@ def _unreadable(path: Path, error: OSError) -> BadInput:
 
 def _read_bytes(path: Path) -> bytes:
     try:
+        facts = os.stat(path)
+        if not stat.S_ISREG(facts.st_mode):  # before it is opened: a FIFO would wait for its writer
+            raise _bad(path, _("a regular file"))
         with path.open("rb") as file:
-            facts = os.fstat(file.fileno())
-            if not stat.S_ISREG(facts.st_mode):
-                raise _bad(path, _("a regular file"))
             if facts.st_size > MAX_BYTES:
                 raise _too_large(path, facts.st_size, file.read(8))
             return file.read(MAX_BYTES + 1)

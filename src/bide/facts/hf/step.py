@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from bide.facts.hf import decoder as d
 from bide.facts.hf.assemble import Decoder, Layer
+from bide.facts.hf.common import finish, pre_norms
 from bide.facts.hf.fields import Fields
 from bide.facts.hf.kinds import local_layers
-from bide.facts.hf.mamba import finish, pre_norms
 from bide.facts.hf.parts import Attention, Layers, Linear, Mlp, Moe, Norm, Piece, Vector, linear, vector
 from bide.facts.layers import FullAttention, LayerGroup
 from bide.facts.model import Tensor

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from bide.facts.hf import decoder as d
 from bide.facts.hf.assemble import Decoder, Layer
+from bide.facts.hf.common import conv_dtype, finish, state_dtype
 from bide.facts.hf.fields import Fields
 from bide.facts.hf.kinds import layers_of_kind
-from bide.facts.hf.mamba import conv_dtype, finish, state_dtype
 from bide.facts.hf.mamba_parts import Mamba2
 from bide.facts.hf.parts import Again, Attention, Linear, Mlp, Norm, Piece
 

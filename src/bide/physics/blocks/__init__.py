@@ -2,15 +2,14 @@
 
 from bide.physics.blocks.flat import FlatPool
 from bide.physics.blocks.groups import Group
-from bide.physics.blocks.sizing import BlockPool, Pool, block_groups, in_flight_tokens, pipeline_stages, size_blocks
+from bide.physics.blocks.sizing import BlockPool, Pool, block_tables, pool_sizer, size_blocks
 
 __all__ = [
     "BlockPool",
     "FlatPool",
     "Group",
     "Pool",
-    "block_groups",
-    "in_flight_tokens",
-    "pipeline_stages",
+    "block_tables",
+    "pool_sizer",
     "size_blocks",
 ]

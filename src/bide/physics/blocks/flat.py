@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bide.facts.deployment import Deployment
+from bide.facts.kv_formats import kv_format
 from bide.facts.layers import Cost, RecurrentState, total_cost
-from bide.physics.kv import attention_tp, cached_groups, kv_format
+from bide.physics.kv import cached_groups
 
 _WINDOW_TO_FULL_TOKENS = 0.8
 """Slots of the window pool for each slot of the full pool, by default."""
@@ -52,7 +53,7 @@ class FlatPool:
 def flat_pool(deployment: Deployment, pool_bytes: int) -> FlatPool:
     """The slots that `pool_bytes` on each GPU give; pipeline stages share the layers evenly."""
     groups = cached_groups(deployment.model, deployment.speculative_tokens)
-    kv, tp = kv_format(deployment.kv_dtype, deployment.model), attention_tp(deployment)
+    kv, tp = kv_format(deployment.kv_dtype, deployment.model), deployment.attention_tp
     cost = total_cost(groups, kv, tp)
     state_bytes = sum(
         len(group.layers) * group.layer_bytes(tp, deployment.speculative_tokens)

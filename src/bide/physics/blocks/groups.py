@@ -14,9 +14,9 @@ class Group:
 
     members: tuple[Layers, ...]
 
-    def page_bytes(self, stage: range | None = None) -> int:
-        """Bytes that one block takes in the layers of a pipeline stage (None: in all)."""
-        return sum(m.spec.page_bytes * _count(m.layers, stage) for m in self.members)
+    def page_bytes(self, stage: range) -> int:
+        """Bytes that one block takes in the layers of a pipeline stage."""
+        return sum(m.spec.page_bytes * sum(layer in stage for layer in m.layers) for m in self.members)
 
     def blocks(self, tokens: int, in_flight_tokens: int) -> int:
         """Blocks of a request of `tokens`."""
@@ -30,14 +30,6 @@ class Group:
     def is_state(self) -> bool:
         """Whether it holds states, which do not grow with the context."""
         return self.members[0].spec.kind == "state"
-
-    @property
-    def layer_count(self) -> int:
-        return sum(len(m.layers) for m in self.members)
-
-
-def _count(layers: tuple[int, ...], stage: range | None) -> int:
-    return len(layers) if stage is None else sum(layer in stage for layer in layers)
 
 
 def make_groups(layers: Sequence[Layers], larger_group_ratio: float, hybrid: bool) -> list[Group]:

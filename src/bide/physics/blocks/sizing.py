@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate
+from functools import lru_cache, partial
 
 from bide.facts.deployment import Deployment
 from bide.facts.engines import BlockRules
+from bide.facts.kv_formats import kv_format
 from bide.facts.layers import CompressedAttention
 from bide.facts.model import Model
 from bide.physics.blocks.flat import FlatPool, flat_pool
 from bide.physics.blocks.groups import Group, make_groups
 from bide.physics.blocks.packed import packed_groups
 from bide.physics.blocks.specs import Layers, Paging, layer_specs
-from bide.physics.kv import attention_tp, cached_groups, kv_format
-from bide.physics.weights import Same
+from bide.physics.kv import cached_groups
+from bide.physics.same import Same
+from bide.physics.shards import stage_layers
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTables:
+    """The block tables of a model on one rank, whatever the pool."""
+
+    groups: tuple[Group, ...]
+    stage_block_bytes: tuple[int, ...]
+    """Of one block, on each pipeline stage."""
+    request_blocks: Callable[[int, int], int]
+    """(context, tokens in flight) -> blocks that a request reserves over all groups; kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +40,23 @@ class BlockPool:
     """
 
     num_blocks: int
-    groups: tuple[Group, ...]
+    tables: BlockTables
     in_flight_tokens: int
     rules: BlockRules
     max_model_len: int
-    bytes_per_block: int
-    """On the stage with the largest blocks."""
-    whole_blocks_per_request: bool = True
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        return self.tables.groups
+
+    @property
+    def bytes_per_block(self) -> int:
+        """On the stage with the largest blocks."""
+        return max(self.tables.stage_block_bytes)
 
     def request_blocks(self, context_tokens: int) -> int:
         """Blocks that a request of `context_tokens` reserves, over all groups."""
-        return _request_blocks(Same(self.groups), context_tokens, self.in_flight_tokens)
+        return self.tables.request_blocks(context_tokens, self.in_flight_tokens)
 
     def request_bytes(self, context_tokens: int) -> int:
         """Bytes of those blocks on one GPU."""
@@ -46,7 +66,7 @@ class BlockPool:
         """Requests of `context_tokens` at once: blocks / blocks per request ("Maximum concurrency")."""
         if not self.groups:
             return float("inf")
-        if not self.whole_blocks_per_request:
+        if self.rules.block_rule == "one_table":
             return self.num_blocks * self.block_tokens / context_tokens
         return self.num_blocks / max(1, self.request_blocks(context_tokens))
 
@@ -67,42 +87,32 @@ class BlockPool:
         return self.num_blocks // len(self.groups) * self.block_tokens
 
 
-@lru_cache(maxsize=65536)
-def _request_blocks(key: Same, context_tokens: int, in_flight_tokens: int) -> int:
-    groups: tuple[Group, ...] = key.value  # type: ignore[assignment]
-    return sum(group.blocks(context_tokens, in_flight_tokens) for group in groups)
-
-
 Pool = BlockPool | FlatPool
 
 
 def size_blocks(deployment: Deployment, pool_bytes: int) -> Pool:
     """The blocks that `pool_bytes` for the cache on each GPU give, by the rules of the engine's version."""
+    return pool_sizer(deployment)(pool_bytes)
+
+
+def pool_sizer(deployment: Deployment) -> Callable[[int], Pool]:
+    """From bytes for the cache on each GPU to a pool, for several sizes of one deployment's pool."""
     if deployment.engine.blocks.block_rule == "flat":
-        return flat_pool(deployment, pool_bytes)
-    groups, sizes = _plan(*_plan_key(deployment))
-    return BlockPool(
-        num_blocks=min((max(0, int(pool_bytes)) // size for size in sizes if size), default=0),
-        groups=groups,
-        in_flight_tokens=in_flight_tokens(deployment),
-        rules=deployment.engine.blocks,
-        max_model_len=deployment.max_model_len,
-        bytes_per_block=max(sizes),
-        whole_blocks_per_request=deployment.engine.blocks.block_rule == "groups",
-    )
+        return partial(flat_pool, deployment)
+    return partial(_block_pool, deployment, block_tables(deployment), in_flight_tokens(deployment))
 
 
-def block_groups(deployment: Deployment) -> tuple[Group, ...]:
+def _block_pool(deployment: Deployment, tables: BlockTables, in_flight: int, pool_bytes: int) -> BlockPool:
+    blocks = min((max(0, int(pool_bytes)) // size for size in tables.stage_block_bytes if size), default=0)
+    return BlockPool(blocks, tables, in_flight, deployment.engine.blocks, deployment.max_model_len)
+
+
+def block_tables(deployment: Deployment) -> BlockTables:
     """The block tables of `deployment`, for one rank that held all pipeline stages."""
-    return _plan(*_plan_key(deployment))[0]
-
-
-def _plan_key(deployment: Deployment) -> tuple[Same, Paging, float, bool, int]:
-    """All that the block tables depend on."""
     rules = deployment.engine.blocks
     paging = Paging(
         block_tokens=deployment.block_size,
-        tp=attention_tp(deployment),
+        tp=deployment.attention_tp,
         kv=kv_format(deployment.kv_dtype, deployment.model),
         speculative_tokens=deployment.speculative_tokens,
         prefix_caching=deployment.enable_prefix_caching,
@@ -111,25 +121,27 @@ def _plan_key(deployment: Deployment) -> tuple[Same, Paging, float, bool, int]:
         latent_state_alignment=rules.latent_state_alignment,
     )
     hybrid = rules.hybrid_manager and not deployment.disable_hybrid_kv_cache_manager
-    return Same(deployment.model), paging, rules.larger_group_ratio, hybrid, deployment.pp
+    return _tables(Same(deployment.model), paging, rules.larger_group_ratio, hybrid, deployment.pp)
 
 
 @lru_cache(maxsize=4096)
-def _plan(
-    key: Same, paging: Paging, larger_group_ratio: float, hybrid: bool, pp: int
-) -> tuple[tuple[Group, ...], tuple[int, ...]]:
-    """The block tables, and the bytes of a block on each pipeline stage."""
-    model = key.value
-    assert isinstance(model, Model)
+def _tables(kept: Same[Model], paging: Paging, larger_group_ratio: float, hybrid: bool, pp: int) -> BlockTables:
+    model = kept.value
     cached = cached_groups(model, paging.speculative_tokens)
     if any(isinstance(group, CompressedAttention) for group in cached):
         groups = packed_groups(cached, paging)
     else:
         layers = layer_specs(cached, paging)
         groups = make_groups(layers, larger_group_ratio, hybrid and not _refused(layers, paging))
-    stages = pipeline_stages(model.layer_count, pp)
+    *stages, last = stage_layers(model.layer_count, pp)
+    stages.append(range(last.start, sys.maxsize))  # drafts, which follow the model's own layers, are on the last
     sizes = (max((group.page_bytes(stage) for group in groups), default=0) for stage in stages)
-    return tuple(groups), tuple(sizes)
+    counted = lru_cache(maxsize=4096)(partial(_request_blocks, tuple(groups)))
+    return BlockTables(tuple(groups), tuple(sizes), counted)
+
+
+def _request_blocks(groups: tuple[Group, ...], context_tokens: int, in_flight_tokens: int) -> int:
+    return sum(group.blocks(context_tokens, in_flight_tokens) for group in groups)
 
 
 def _refused(layers: list[Layers], paging: Paging) -> bool:
@@ -147,22 +159,3 @@ def in_flight_tokens(deployment: Deployment) -> int:
     if deployment.engine.blocks.async_in_flight:
         batches = deployment.pp + (1 if deployment.async_scheduling else 0)
     return batches * deployment.max_num_batched_tokens
-
-
-def pipeline_stages(layer_count: int, pp: int) -> list[range | None]:
-    """The layers of each stage: even, the remainder going to the last but one and those before it.
-
-    Layers past the model's own (drafts) are on the last stage. vLLM distributed/utils.py get_pp_indices.
-
-    >>> [len(stage) for stage in pipeline_stages(61, 4)][:3]
-    [15, 15, 16]
-    """
-    if pp <= 1:
-        return [None]
-    sizes = [layer_count // pp] * pp
-    for i in range(2, layer_count % pp + 2):
-        sizes[-i] += 1
-    ends = list(accumulate(sizes))
-    starts = [0, *ends[:-1]]
-    ends[-1] += layer_count  # room for draft layers
-    return [range(start, end) for start, end in zip(starts, ends, strict=True)]

@@ -108,7 +108,16 @@ def test_services_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.startswith("4 x h100-sxm hold 100 users of chat and 100 users of documents at once")
 
 
-@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<svg"), (".html", b"<!doctype")])
+@pytest.mark.parametrize(
+    ("suffix", "magic"),
+    [
+        (".png", b"\x89PNG"),
+        (".svg", b"<svg"),
+        (".html", b"<!doctype"),
+        (".md", b"**54 requests"),
+        (".csv", b"context_tokens,"),
+    ],
+)
 def test_reports_are_written(capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str, magic: bytes) -> None:
     file = tmp_path / f"memory{suffix}"
     code, _out, err = run(capsys, *H100, "-o", str(file))

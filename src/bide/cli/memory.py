@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CONTEXTS = (2048, 8192, 32768, 131072)
 _LEVER_CONTEXT = 8192
-_SUFFIXES = (".png", ".svg", ".html", ".json")
+_SUFFIXES = (".html", ".md", ".json", ".csv", ".png", ".svg")
 
 
 @click.command(help=_("How long a context, how many at once: the cache, the weights, the pool, and the levers."))
@@ -173,18 +173,19 @@ class _Answer:
         working = [lever.name for lever in self.levers if lever.requests and lever.id not in ("tp", "paged")]
         return text + ("; " + _("or {names}").format(names=", ".join(working)) if working else "")
 
-    def _page(self) -> str:
-        from bide.report.memory_page import memory_page
-
+    def _written(self, write: Callable[..., str]) -> str:
         sentence, tokens = self.sentence(), self.context_tokens
-        return memory_page(self.memory, sentence, self.contexts, self.levers, tokens, self.mean_tokens, self.needs)
+        return write(self.memory, sentence, self.contexts, self.levers, tokens, self.mean_tokens, self.needs)
 
     def writers(self) -> dict[str, Callable[[], str | bytes]]:
         """What `-o` writes, by suffix; pictures only where there is something to draw."""
+        from bide.report import memory_files as files
         from bide.report import memory_page as page
 
         made: dict[str, Callable[[], str | bytes]] = {
-            ".html": self._page,
+            ".html": lambda: self._written(page.memory_page),
+            ".md": lambda: self._written(files.memory_markdown),
+            ".csv": lambda: files.memory_csv(self.memory, self.contexts),
             ".json": lambda: json_text("memory", self.to_dict()) + "\n",
         }
         if self.memory.fits:

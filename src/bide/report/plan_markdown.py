@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 from bide.i18n import _
 from bide.plan.answer import Plan
-from bide.report.plan_view import ServiceView, Table, view
+from bide.report.markdown import bullets, plain, table
+from bide.report.plan_view import ServiceView, view
 
 
 def plan_markdown(plan: Plan) -> str:
     """The report in GitHub's Markdown."""
     said = view(plan)
-    parts = [f"# {_plain(said.title)}", f"**{_plain(said.sentence)}**", _plain(said.sureness)]
+    parts = [f"# {plain(said.title)}", f"**{plain(said.sentence)}**", plain(said.sureness)]
     for service in said.services:
         parts += _service(service)
     for title, lines in (
@@ -20,33 +21,17 @@ def plan_markdown(plan: Plan) -> str:
         (_("Not counted"), said.limits),
         (_("Sources"), said.sources),
     ):
-        parts += [f"## {title}", _bullets(lines)]
+        parts += [f"## {title}", bullets(lines)]
     if said.reproduce:
         parts += [f"`{said.reproduce}`"]
     return "\n\n".join(parts) + "\n"
 
 
 def _service(service: ServiceView) -> Iterable[str]:
-    yield f"## {_plain(service.name)}: {_plain(service.headline)}"
-    yield "\n".join(f"{i}. **{step.title}.** {_plain(step.text)}" for i, step in enumerate(service.steps, 1))
+    yield f"## {plain(service.name)}: {plain(service.headline)}"
+    yield "\n".join(f"{i}. **{step.title}.** {plain(step.text)}" for i, step in enumerate(service.steps, 1))
     if service.serve:
         yield f"```sh\n{service.serve}\n```"
-    yield from (_table(table) for table in (service.fleets, service.others) if table)
+    yield from (table(made.headers, made.rows) for made in (service.fleets, service.others) if made)
     if service.rejections:
-        yield "**" + _("Turned down") + "**\n\n" + _bullets(service.rejections)
-
-
-def _bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {_plain(line)}" for line in lines)
-
-
-def _table(table: Table) -> str:
-    rows = [table.headers, tuple("---:" for _header in table.headers), *table.rows]
-    return "\n".join("| " + " | ".join(_plain(cell) for cell in row) + " |" for row in rows)
-
-
-def _plain(text: str) -> str:
-    """Without what Markdown or HTML would read as markup."""
-    for mark in "\\`*_[]<>|#":
-        text = text.replace(mark, f"\\{mark}")
-    return text
+        yield "**" + _("Turned down") + "**\n\n" + bullets(service.rejections)

@@ -8,7 +8,7 @@ import pytest
 
 from bide.errors import BadInput, UnknownName
 from bide.facts.codec import decode, encode, from_ranges, to_ranges
-from bide.facts.models import catalogue, find, load_model
+from bide.facts.models import Entry, catalogue, find, load_model
 
 
 def test_at_least_sixty_models_of_many_families() -> None:
@@ -41,7 +41,7 @@ def test_every_alias_means_one_model() -> None:
 
 
 @pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.id)
-def test_the_index_agrees_with_the_model(entry) -> None:  # type: ignore[no-untyped-def]
+def test_the_index_agrees_with_the_model(entry: Entry) -> None:
     model = load_model(entry.id)
     assert sum(t.parameters for t in model.tensors if t.part != "mtp") == entry.parameters
     assert model.source.text
@@ -49,7 +49,7 @@ def test_the_index_agrees_with_the_model(entry) -> None:  # type: ignore[no-unty
 
 
 @pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.id)
-def test_a_model_survives_the_catalogue_format(entry) -> None:  # type: ignore[no-untyped-def]
+def test_a_model_survives_the_catalogue_format(entry: Entry) -> None:
     model = load_model(entry.id)
     assert decode(model.name, json.loads(json.dumps(encode(model))), model.source) == model
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bide.physics.memory import Memory
     from bide.plan.levers import Lever
     from bide.plan.tenants import Need
+    from bide.report.memory_text import MemorySaid
 
 _CONTEXTS = (2048, 8192, 32768, 131072)
 _LEVER_CONTEXT = 8192
@@ -173,9 +174,18 @@ class _Answer:
         working = [lever.name for lever in self.levers if lever.requests and lever.id not in ("tp", "paged")]
         return text + ("; " + _("or {names}").format(names=", ".join(working)) if working else "")
 
-    def _written(self, write: Callable[..., str]) -> str:
-        sentence, tokens = self.sentence(), self.context_tokens
-        return write(self.memory, sentence, self.contexts, self.levers, tokens, self.mean_tokens, self.needs)
+    def _said(self) -> MemorySaid:
+        from bide.report.memory_text import MemorySaid
+
+        return MemorySaid(
+            self.memory,
+            self.sentence(),
+            self.contexts,
+            self.context_tokens,
+            self.levers,
+            self.mean_tokens,
+            self.needs,
+        )
 
     def writers(self) -> dict[str, Callable[[], str | bytes]]:
         """What `-o` writes, by suffix; pictures only where there is something to draw."""
@@ -183,8 +193,8 @@ class _Answer:
         from bide.report import memory_page as page
 
         made: dict[str, Callable[[], str | bytes]] = {
-            ".html": lambda: self._written(page.memory_page),
-            ".md": lambda: self._written(files.memory_markdown),
+            ".html": lambda: page.memory_page(self._said()),
+            ".md": lambda: files.memory_markdown(self._said()),
             ".csv": lambda: files.memory_csv(self.memory, self.contexts),
             ".json": lambda: json_text("memory", self.to_dict()) + "\n",
         }

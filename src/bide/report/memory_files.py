@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 from bide.i18n import _
 from bide.physics.memory import Memory
-from bide.plan.levers import Lever
-from bide.plan.tenants import Need
 from bide.report.markdown import bullets, plain, table
 from bide.report.memory_text import (
+    MemorySaid,
     context_table,
     endnotes,
     figures,
@@ -22,23 +21,16 @@ from bide.report.memory_text import (
 )
 
 
-def memory_markdown(
-    memory: Memory,
-    sentence: str,
-    contexts: Sequence[int],
-    levers: Sequence[Lever],
-    context_tokens: int,
-    mean_tokens: int | None = None,
-    needs: Sequence[Need] = (),
-) -> str:
+def memory_markdown(said: MemorySaid) -> str:
     """Sentence, figures, services, contexts, levers, notes."""
-    parts = [f"**{plain(sentence)}**", bullets(": ".join(line) for line in figures(memory, context_tokens))]
+    memory, needs, context_tokens = said.memory, said.needs, said.context_tokens
+    parts = [f"**{plain(said.sentence)}**", bullets(": ".join(line) for line in figures(memory, context_tokens))]
     if needs:
         parts += [plain(tenant_sentence(memory, needs)), table(*tenant_table(needs))]
     if memory.fits:
-        parts += ["## " + _("Requests at once"), table(*context_table(memory, contexts, mean_tokens))]
-    parts += ["## " + plain(lever_title(context_tokens)), table(*lever_table(memory, levers, context_tokens))]
-    return "\n\n".join([*parts, bullets(endnotes(memory, contexts))]) + "\n"
+        parts += ["## " + _("Requests at once"), table(*context_table(memory, said.contexts, said.mean_tokens))]
+    parts += ["## " + plain(lever_title(context_tokens)), table(*lever_table(memory, said.levers, context_tokens))]
+    return "\n\n".join([*parts, bullets(endnotes(memory, said.contexts))]) + "\n"
 
 
 def memory_csv(memory: Memory, contexts: Sequence[int]) -> str:

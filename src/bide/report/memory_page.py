@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from bide.i18n import _
 from bide.physics.memory import Memory
-from bide.plan.levers import Lever
-from bide.plan.tenants import Need
 from bide.report.memory_charts import Marked, memory_bar, requests_chart
 from bide.report.memory_text import (
+    MemorySaid,
     context_table,
     count,
     endnotes,
@@ -41,16 +40,9 @@ def _picture(memory: Memory, contexts: Sequence[int]) -> str:
     return _chart(memory, contexts, *_PICTURE, title.format(model=memory.deployment.model.name, where=place(memory)))
 
 
-def memory_page(
-    memory: Memory,
-    sentence: str,
-    contexts: Sequence[int],
-    levers: Sequence[Lever],
-    context_tokens: int,
-    mean_tokens: int | None = None,
-    needs: Sequence[Need] = (),
-) -> str:
+def memory_page(said: MemorySaid) -> str:
     """Sentence, services, card, chart, contexts, levers, notes. Needs jinja2, altair and vl-convert."""
+    memory, needs, contexts = said.memory, said.needs, said.contexts
     charts = []
     if memory.size and memory.fits:
         bars = (memory_bar(memory.size.ledger, width) for width in (WIDE, NARROW))
@@ -60,14 +52,14 @@ def memory_page(
         charts.append((_("How many requests fit"), *lines))
     return page(
         "memory.html.j2",
-        sentences=[tenant_sentence(memory, needs), sentence] if needs else [sentence],
+        sentences=[tenant_sentence(memory, needs), said.sentence] if needs else [said.sentence],
         fits=memory.fits,
         tenants=tenant_table(needs) if needs else None,
-        figures=list(figures(memory, context_tokens)),
+        figures=list(figures(memory, said.context_tokens)),
         charts=charts,
-        contexts=context_table(memory, contexts, mean_tokens),
-        lever_title=lever_title(context_tokens),
-        levers=lever_table(memory, levers, context_tokens),
+        contexts=context_table(memory, contexts, said.mean_tokens),
+        lever_title=lever_title(said.context_tokens),
+        levers=lever_table(memory, said.levers, said.context_tokens),
         notes=list(endnotes(memory, contexts)),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from bide.i18n import _
 from bide.physics.cautions import cautions
@@ -16,6 +17,20 @@ from bide.sourced import Assumption
 from bide.units import GB, GIB, format_bytes, format_gib
 
 _BAR_CELLS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySaid:
+    """All that a report of the memory answer shows."""
+
+    memory: Memory
+    sentence: str
+    contexts: Sequence[int]
+    context_tokens: int
+    """The context that the figures and levers are shown at."""
+    levers: Sequence[Lever]
+    mean_tokens: int | None = None
+    needs: Sequence[Need] = ()
 
 
 def sentence(memory: Memory, context_tokens: int, mean: bool = False) -> str:

@@ -146,7 +146,7 @@ def test_a_gpu_may_be_missing_where_the_pool_is_given() -> None:
             "max_num_batched_tokens",
             "without chunked prefill",
         ),
-        ({"pool_bytes_per_gpu": 10**12}, "pool_bytes_per_gpu", "at most the"),
+        ({"pool_bytes_per_gpu": 10**12}, "pool_bytes_per_gpu", "at most twice the"),
         ({"gpu": None, "pool_bytes_per_gpu": 10**18}, "pool_bytes_per_gpu", "at most 1"),
         ({"engine": "sglang", "tp": 2, "dp": 3}, "dp", "multiple of tp 2"),
         ({"gpu": "h10"}, "gpu", ""),

@@ -28,6 +28,9 @@ def check_fits(deployment: Deployment) -> None:
         raise BadInput("ep", deployment.ep, allowed)
 
 
+_LARGEST_VARIANT = 2
+
+
 def check_batch(deployment: Deployment) -> None:
     """Raise BadInput where vLLM refuses the batch limits (0.33.0 config/scheduler.py verify_max_model_len)."""
     batched, seqs = deployment.max_num_batched_tokens, deployment.max_num_seqs
@@ -41,10 +44,14 @@ def check_batch(deployment: Deployment) -> None:
 
 
 def check_pool(deployment: Deployment) -> None:
-    """Raise BadInput where the pool that is given is more than the card holds."""
+    """Raise BadInput where the pool that is given is more than any variant of the card holds.
+
+    A pool comes from a log, and some cards are about with twice their usual memory (A100, RTX 4090): up to
+    that the answer stands, with a caution.
+    """
     given, gpu = deployment.pool_bytes_per_gpu, deployment.gpu
-    if given is not None and gpu is not None and given > gpu.memory_bytes:
-        allowed = _("at most the {size} of {gpu}").format(size=format_bytes(gpu.memory_bytes), gpu=gpu.id)
+    if given is not None and gpu is not None and given > _LARGEST_VARIANT * gpu.memory_bytes:
+        allowed = _("at most twice the {size} of {gpu}").format(size=format_bytes(gpu.memory_bytes), gpu=gpu.id)
         raise BadInput("pool_bytes_per_gpu", given, allowed)
 
 

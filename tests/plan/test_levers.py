@@ -18,8 +18,12 @@ def test_an_fp8_cache_doubles_the_requests() -> None:
     assert found(model="llama-3.1-8b", gpu="h100-sxm")["kv_fp8"].factor == pytest.approx(2, rel=0.01)
 
 
-def test_a_card_before_ampere_has_no_fp8_levers() -> None:
-    assert not {"kv_fp8", "weights_fp8"} & set(found(model="qwen3-4b", gpu="t4"))
+def test_fp8_levers_follow_what_the_engine_runs_on_the_card() -> None:
+    # vLLM 0.33: fp8 weights from 7.5 (fp8.py get_min_capability), an fp8 cache from 8.0 (flashinfer.py)
+    fp8 = {"kv_fp8", "weights_fp8"}
+    assert fp8 & set(found(model="qwen3-4b", gpu="v100-32g-sxm2")) == set()  # 7.0
+    assert fp8 & set(found(model="qwen3-4b", gpu="t4")) == {"weights_fp8"}  # 7.5
+    assert fp8 & set(found(model="qwen3-4b", gpu="rtx-3090")) == fp8  # 8.6
 
 
 def test_a_second_card_more_than_doubles_because_the_weights_are_shared() -> None:

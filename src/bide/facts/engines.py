@@ -177,6 +177,10 @@ class Engine:
     """Fitted coefficients of the terms around the pool (`physics.overheads`), with their spread."""
     sources: Mapping[str, Source] = field(hash=False)
     """By setting: where its value was seen."""
+    fp8_weights_capability: float | None = None
+    """The least compute capability of NVIDIA cards that run fp8 weights; None: not known."""
+    fp8_cache_capability: float | None = None
+    """The same for an fp8 cache."""
     static_share: StaticShare | None = None
     """SGLang's, where `gpu_memory_utilization` is None."""
     assumptions: tuple[Assumption, ...] = ()

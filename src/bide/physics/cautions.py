@@ -11,8 +11,6 @@ from bide.physics.memory import Memory
 from bide.units import format_bytes
 
 _SHORT_TOKENS = 2048
-_FP8_COMPUTE_CAPABILITY = 8.0
-"""vLLM runs fp8 weights from Ampere on (as W8A16 kernels below 8.9) and has no fp8 cache before it."""
 
 
 def cautions(memory: Memory, contexts: Sequence[int] = ()) -> tuple[str, ...]:
@@ -22,10 +20,19 @@ def cautions(memory: Memory, contexts: Sequence[int] = ()) -> tuple[str, ...]:
     return (*deployment.warnings, *(text for part in parts for text in part), *deployment.model.notes)
 
 
-def runs_fp8(deployment: Deployment) -> bool:
-    """Whether the GPU's kernels take fp8; True where no GPU is named or its capability is not known."""
+def runs_fp8_weights(deployment: Deployment) -> bool:
+    """Whether the engine has kernels for fp8 weights on this GPU; True where that is not known."""
+    return _reaches(deployment, deployment.engine.fp8_weights_capability)
+
+
+def runs_fp8_cache(deployment: Deployment) -> bool:
+    """The same for an fp8 cache."""
+    return _reaches(deployment, deployment.engine.fp8_cache_capability)
+
+
+def _reaches(deployment: Deployment, least: float | None) -> bool:
     capability = deployment.gpu.compute_capability if deployment.gpu else None
-    return capability is None or capability >= _FP8_COMPUTE_CAPABILITY
+    return capability is None or least is None or capability >= least
 
 
 def _cache(memory: Memory) -> Iterator[str]:
@@ -73,10 +80,10 @@ def _longest_held(memory: Memory) -> int:
 def _unsupported(deployment: Deployment) -> Iterator[str]:
     if deployment.speculative_tokens and not deployment.model.draft_groups:
         yield _("the model has no draft layers of its own: a draft model's weights and cache are not counted")
-    if runs_fp8(deployment):
-        return
-    if deployment.weights == "fp8" or kv_format(deployment.kv_dtype, deployment.model).name.startswith("fp8"):
-        text = _("{gpu} has no kernels for fp8: an engine refuses it, this is arithmetic alone")
+    asks_cache = kv_format(deployment.kv_dtype, deployment.model).name.startswith("fp8")
+    weights_refused = deployment.weights == "fp8" and not runs_fp8_weights(deployment)
+    if weights_refused or (asks_cache and not runs_fp8_cache(deployment)):
+        text = _("{gpu} has no kernels for fp8: the engine refuses it, this is arithmetic alone")
         yield text.format(gpu=deployment.gpu.name if deployment.gpu else "")
 
 

@@ -12,7 +12,7 @@ from bide.facts.gpus import all_gpus
 from bide.facts.kv_formats import kv_format
 from bide.facts.models import Entry, catalogue, find
 from bide.i18n import _
-from bide.physics.cautions import runs_fp8
+from bide.physics.cautions import runs_fp8_cache, runs_fp8_weights
 from bide.physics.kv import kv_need
 from bide.physics.memory import Memory, memory_of
 from bide.units import format_gib
@@ -22,6 +22,7 @@ _SIBLING_SIZE = 1.5
 _SIBLING_GAIN = 0.6
 """... and at most this share of the cache bytes per token."""
 _BIGGER_GPU = 1.1
+"""A bigger card has at least this much more memory."""
 _SLOWER_GPU = 0.9
 """A bigger card keeps at least this share of the bandwidth: more room must not cost speed."""
 
@@ -78,7 +79,7 @@ def _is_divided(deployment: Deployment) -> bool:
 
 
 def _cache_changes(deployment: Deployment) -> Iterator[Change]:
-    if runs_fp8(deployment) and kv_format(deployment.kv_dtype, deployment.model).bytes_per_element > 1:
+    if runs_fp8_cache(deployment) and kv_format(deployment.kv_dtype, deployment.model).bytes_per_element > 1:
         yield (
             "kv_fp8",
             _("fp8 cache"),
@@ -91,7 +92,7 @@ def _weight_changes(deployment: Deployment) -> Iterator[Change]:
     quantised = deployment.weights == "auto" and deployment.model.quantisation is not None
     if quantised or deployment.weights not in ("auto", *UNQUANTISED):
         return
-    if runs_fp8(deployment):
+    if runs_fp8_weights(deployment):
         yield "weights_fp8", _("fp8 weights"), {"weights": "fp8"}, _("about half the bytes of weights")
     note = _("about a quarter of the bytes of weights; check the quality")
     yield "weights_int4", _("int4 weights"), {"weights": "int4"}, note

@@ -60,7 +60,7 @@ class Located:
                 raise UnknownName(item.path, key, names, allowed, item.where)
         missing = [key for key in required if key not in self.value]
         if missing:
-            text = _("{keys} missing").format(keys=", ".join(missing))
+            text = _("{required}; {keys} missing").format(required=", ".join(required), keys=", ".join(missing))
             raise BadInput(self.path or _("the file"), sorted(self.value), text, self.where)
         return self.value
 

@@ -29,5 +29,5 @@ def ledger_parts(ledger: Ledger) -> tuple[LedgerPart, ...]:
         LedgerPart(_("runtime (CUDA, communication)"), _("CUDA and others"), "r", red, ledger.runtime_bytes),
         LedgerPart(_("CUDA graphs"), _("CUDA graphs"), "g", violet, ledger.graph_bytes),
         LedgerPart(_("pool for the cache"), _("cache pool"), "=", green, ledger.pool_bytes),
-        LedgerPart(_("left free (1 - utilisation)"), _("left unused"), ".", grey, ledger.unused_bytes),
+        LedgerPart(_("left free"), _("left unused"), ".", grey, ledger.unused_bytes),
     )

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 EXAMPLE = re.compile(r"(<!-- output: bide (?P<arguments>.*?) -->\n)(?P<shown>.*?)(<!-- end of output -->)", re.DOTALL)
 COLUMNS = 108
-FOLD_AT = "GPUs    kept?"
+FOLD_AT = re.compile(r"^ *GPUs +kept\?", re.MULTILINE)
 """The line before which the first screen ends."""
 
 
@@ -34,11 +34,10 @@ def real_output(arguments: str) -> str:
 
 def shown(output: str) -> str:
     """`output` as code; what follows the first service's steps is folded away."""
-    head, mark, rest = output.partition(FOLD_AT)
-    if not mark:
+    fold = FOLD_AT.search(output)
+    if not fold:
         return f"```\n{output}```\n"
-    indent = re.search(r" *$", head)
-    rest = (indent[0] if indent else "") + mark + rest
+    head, rest = output[: fold.start()], output[fold.start() :]
     more = "<details><summary>the rest of the output: every fleet size, other GPUs, assumptions, sources</summary>"
     return f"```\n{head.rstrip()}\n```\n\n{more}\n\n```\n{rest}```\n\n</details>\n"
 

@@ -16,11 +16,18 @@ _EXPORTS = {
     "CannotBeMet": "bide.errors",
     "Deployment": "bide.facts.deployment",
     "Gpu": "bide.facts.gpus",
+    "Load": "bide.simulate.operating",
+    "Mix": "bide.simulate.operating",
     "Model": "bide.facts.model",
     "all_gpus": "bide.facts.gpus",
+    "chart": "bide.report.show",
+    "curve": "bide.simulate.curve:curve_of",
+    "enable_notebook": "bide.report.show",
     "find_gpu": "bide.facts.gpus",
+    "html": "bide.report.show",
     "load_model": "bide.facts.models",
     "memory": "bide.physics.memory:memory_of",
+    "simulate_workload": "bide.simulate.simulation",
 }
 """The module of each name; after a colon, what the name is called there."""
 __all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604 (every entry is a string)

@@ -10,6 +10,7 @@ BideError
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 
 from bide.i18n import _
@@ -67,6 +68,11 @@ def check_keys(given: Mapping[str, object], known: Iterable[str], where: str) ->
         if key not in names:
             allowed = _("one of {names}").format(names=", ".join(names))
             raise UnknownName(f"{where}.{key}" if where else str(key), key, names, allowed)
+
+
+def is_id(value: object) -> bool:
+    """Whether JSON can give `value` back as it came, as the id of a line: Python reads NaN and 1e400 too."""
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _sentence(field: str, given: object, allowed: str, hint: str) -> str:

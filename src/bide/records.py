@@ -117,7 +117,8 @@ class RequestTable:
 
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
         times = columns.pop("token_times_s")
-        frame = pl.DataFrame({name: column.tolist() for name, column in columns.items()})
+        texts = {name: column.tolist() for name, column in columns.items() if column.dtype.kind == "U"}
+        frame = pl.DataFrame(columns | texts)
         return frame if times is None else frame.with_columns(pl.Series("token_times_s", [t.tolist() for t in times]))
 
 

@@ -38,7 +38,14 @@ def modules_after(*args: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "args",
-    [("--help",), ("gpus", "--json"), ("gpus", "l4"), ("memory", "llama-3.1-8b", "--gpu", "h100-sxm"), ("models",)],
+    [
+        ("--help",),
+        ("curve", "--help"),
+        ("gpus", "--json"),
+        ("gpus", "l4"),
+        ("memory", "llama-3.1-8b", "--gpu", "h100-sxm"),
+        ("models",),
+    ],
     ids=" ".join,
 )
 def test_quick_commands_import_nothing_heavy(args: tuple[str, ...]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bide.cli.main import main
+from made_profile import profile, write_profile
 
 
 def impossible(content: dict[str, Any]) -> None:
@@ -58,6 +59,38 @@ def test_no_report_writes_nothing(
     assert main(["plan", str(path), "--no-report", "--explain"]) == 0
     assert list((tmp_path / "here").iterdir()) == []
     assert "Arithmetic (likely values)" in capsys.readouterr().out
+
+
+def test_step_times_can_be_of_your_own(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = str(write())
+    quick, slow = (write_profile(tmp_path / f"{n}.json", profile(slower=n)) for n in (1, 4))
+    assert main(["plan", path, "--json", "--profile", str(quick)]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert first["profile"]["name"] == "by hand"
+    monkeypatch.setenv("BIDE_PROFILE", str(slow))
+    assert main(["plan", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["gpus"] > first["gpus"]
+
+
+def test_a_profile_that_lacks_a_term_is_one_error(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made = write_profile(tmp_path / "hopper.json", profile())
+    path = write(lambda content: content["hardware"].update(gpus=["mi300x"], prices={}))
+    assert main(["plan", str(path), "--profile", str(made)]) == 2
+    assert "bandwidth.amd" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_profile_is_one_error(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "none.json").write_text("{}", encoding="utf-8")
+    assert main(["plan", str(write()), "--profile", str(tmp_path / "none.json")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: profile: ")
 
 
 def test_what_cannot_be_met_is_answered_with_exit_code_1(

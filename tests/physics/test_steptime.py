@@ -1,111 +1,226 @@
-from dataclasses import replace
+"""Step times worked by hand, on a card of round numbers: it reads 1 TB/s and computes 100 TFLOPS in 16 bits."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bide.physics.steptime import FAST, LIKELY, SLOW, Efficiencies, StepTable, StepWork, assumed, chunk_count, roofline
+from bide.physics.steptime import (
+    Amounts,
+    StepTable,
+    chosen_share,
+    chunk_count,
+    grid,
+    overlap_shares,
+    overlapped,
+    rates,
+    roofline,
+    stacked,
+)
+from made_steps import AMOUNTS, EXPERTS, IDEAL, MOST_BANDWIDTH, table
 
-IDEAL = Efficiencies(1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
-# 8 GB of weights on a card of 1 TB/s and 100 TFLOPS: 8 ms to read, and 4e9 parameters x 2 / 100e12 = 80 us a token
-DENSE = StepWork(8e9, 0.0, 0, 0, 8e9, 0.0, 0.0, 10, 0.0, 1e12, 100e12, 1e11)
-# 1 GB always read, and 64 experts of 9 GB in all, of which a token takes 4
-EXPERTS = replace(DENSE, dense_bytes=1e9, expert_bytes=9e9, experts=64, experts_per_token=4, flops_per_token=3e9)
+
+def test_the_grid_is_dense_enough_and_holds_nothing_and_one() -> None:
+    points = grid()
+    assert points[:2].tolist() == [0.0, 1.0]
+    assert points[-1] == 131_072
+    assert points[2:] / points[1:-1] == pytest.approx(2 ** (1 / 3))
+    with pytest.raises(ValueError, match="read-only"):
+        points[0] = 1.0
 
 
-def test_a_step_reads_the_weights_once_until_computing_takes_longer() -> None:
-    table = roofline(DENSE, IDEAL, 8192)
-    assert table.linear([1, 50, 100]) == pytest.approx([8e-3, 8e-3, 8e-3])
-    assert table.linear([200, 1000, 40_000]) == pytest.approx([16e-3, 80e-3, 3.2])
+def test_a_table_is_interpolated_and_goes_straight_on() -> None:
+    # 1 ms and 2 us a token
+    plain = table(token_s=2e-6, linear_s=1e-3)
+    assert plain.linear([0, 1, 1.5, 1000, 131_072]) == pytest.approx([1e-3, 1.002e-3, 1.003e-3, 3e-3, 263.144e-3])
+    assert plain.linear(200_000) == pytest.approx(401e-3)
+
+
+def test_between_two_points_a_table_takes_their_line() -> None:
+    # the points at 1 and 2^(1/3) = 1.26 tokens are 1 and 2 s: half way between them 1.5 s
+    bent = replace(table(), linear_s=np.concatenate(([0.0, 1.0, 2.0], np.full(len(grid()) - 3, 2.0))))
+    assert bent.linear((1 + 2 ** (1 / 3)) / 2) == pytest.approx(1.5)
+    assert bent.linear([0.5, 5000]) == pytest.approx([0.5, 2.0])
+
+
+def test_reading_and_computing_overlap_in_part() -> None:
+    # (1^1.5 + 1^1.5)^(1/1.5) = 2^(2/3) = 1.587: between the longer and the sum
+    assert overlapped(1.0, 1.0) == pytest.approx(1.5874, rel=1e-4)
+    assert overlapped(1.0, 0.0) == 1.0
+    # 1 and 4: 1 of 1 + 8 parts
+    assert overlap_shares(1.0, 4.0) == pytest.approx(1 / 9)
+
+
+@given(st.floats(1e-6, 10), st.floats(1e-6, 10))
+def test_overlapped_times_lie_between_the_longer_and_the_sum(reading: float, computing: float) -> None:
+    both = float(overlapped(reading, computing))
+    assert max(reading, computing) <= both * (1 + 1e-12) <= (reading + computing) * (1 + 1e-9)
+
+
+def test_a_step_reads_the_weights_once_for_the_whole_batch() -> None:
+    # 8 GB at 1 TB/s: 8 ms, however many share the step; computing a token is 8 GFLOP / 100 TFLOPS = 80 us
+    found = rates(AMOUNTS, IDEAL)
+    assert AMOUNTS.dense_bytes * found.weight_byte_s == pytest.approx(8e-3)
+    assert found.token_s == pytest.approx(80e-6)
+    alone, many = roofline(AMOUNTS, IDEAL).linear([1, 16])
+    # one token: (8^1.5 + 0.08^1.5)^(2/3) = 8.005 ms; sixteen: (8^1.5 + 1.28^1.5)^(2/3) = 8.337 ms
+    assert (alone, many) == pytest.approx((8.0053e-3, 8.3369e-3), rel=1e-3)
 
 
 def test_a_decode_step_by_hand() -> None:
-    # 10 layers x 100 us + 8 ms / 0.8 + 4 x (1 GB / (0.8 TB/s) + 50 us) = 1 + 10 + 4 x (1.25 + 0.05) = 16.2 ms
-    table = roofline(DENSE, Efficiencies(0.8, 1.0, 100e-6, 30e-6, 50e-6, 0.0), 8192)
-    assert table.decode_s(4, 1e9) == pytest.approx(16.2e-3)
+    # 1 ms + 100 tokens x 10 us + 4 x (1 GB x 2 ps/B + 50 us), if each of 4 sequences has 25 tokens in the step
+    step = table(linear_s=1e-3, token_s=10e-6, kv_byte_s=2e-12, sequence_s=50e-6)
+    assert step.decode_s(4, 1e9, 25) == pytest.approx(2e-3 + 4 * 2.05e-3)
+    assert step.decode_s(4, 1e9) == pytest.approx(1.04e-3 + 4 * 2.05e-3)
 
 
-def test_a_prompt_that_fits_under_the_reading_costs_nothing_more() -> None:
-    table = roofline(DENSE, IDEAL, 8192)
-    assert table.prefill_s(50, 8192) == pytest.approx(0.0)
-    # beside 60 decodes 50 tokens make 110, 10 above the 100 that reading hides: 10 x 80 us
-    assert table.prefill_s(50, 8192, 60) == pytest.approx(800e-6)
+def test_there_is_a_sequence_in_every_step() -> None:
+    step = table(linear_s=1e-3, sequence_s=50e-6)
+    assert step.decode_s(0.2, 0) == pytest.approx(step.decode_s(1, 0)) == pytest.approx(1.05e-3)
 
 
-def test_a_long_prompt_goes_in_chunks_and_attends_to_itself() -> None:
-    table = StepTable(np.array([1.0, 2.0]), np.array([1e-3, 2e-3]), 0.0, 0.0, 1e-9, 0.0)
+def test_a_prompt_pays_for_what_it_adds_to_the_steps_that_it_shares() -> None:
+    # 1,000 tokens x 2 us, 50 us for its sequence, 1,000^2 / 2 pairs x 1 ns, 3 ms more for a step with prefill
+    step = table(linear_s=9e-3, token_s=2e-6, sequence_s=50e-6, area_s=1e-9, prefill_step_s=3e-3)
+    assert step.prefill_s(1000, 8192, 7.0) == pytest.approx(2e-3 + 50e-6 + 0.5e-3 + 3e-3)
+
+
+def test_a_long_prompt_goes_in_chunks() -> None:
     assert chunk_count([1, 100, 101, 1000], 100).tolist() == [1, 1, 2, 10]
-    # 1 ms a token: 1000 tokens in 10 chunks beside 5 decodes, and 1000^2 / 2 pairs of 1 ns
-    assert table.prefill_s(1000, 100, 5.0) == pytest.approx(1.0 + 5e-4)
+    step = table(token_s=2e-6, prefill_step_s=3e-3)
+    assert step.prefill_s(1000, 100) == pytest.approx(2e-3 + 10 * 3e-3)
+
+
+def test_prompts_that_go_together_share_what_a_step_with_prefill_costs() -> None:
+    step = table(token_s=2e-6, prefill_step_s=3e-3)
+    assert step.prefill_s(1000, 8192, 0.0, 4.0) == pytest.approx(2e-3 + 3e-3 / 4)
+
+
+def test_separate_prefill_pays_for_whole_steps() -> None:
+    # 9 ms + 1,000 x 2 us + 1 ms of its own, whatever decodes meanwhile
+    step = table(linear_s=9e-3, token_s=2e-6, fixed_s=1e-3, separate=1.0)
+    assert step.prefill_s(1000, 8192, 500.0) == pytest.approx(12e-3)
+
+
+def test_a_burst_takes_whole_steps_on_any_engine() -> None:
+    # four prompts in a step of 9 ms + 4,000 x 2 us + 1 ms = 18 ms: 4.5 ms each
+    step = table(linear_s=9e-3, token_s=2e-6, fixed_s=1e-3)
+    assert step.burst_s(1000, 8192, 4.0) == pytest.approx(4.5e-3)
+
+
+def test_slowed_slows_all_and_keeps_the_kind_of_prefill() -> None:
+    step = table(linear_s=9e-3, token_s=2e-6, kv_byte_s=1e-12, fixed_s=1e-3, separate=1.0)
+    slow = step.slowed(1.5)
+    assert slow.decode_s(3, 1e9) == pytest.approx(1.5 * step.decode_s(3, 1e9))
+    assert slow.prefill_s(1000, 100) == pytest.approx(1.5 * step.prefill_s(1000, 100))
+    assert slow.separate_prefill == 1.0
 
 
 def test_a_small_batch_reads_few_experts() -> None:
-    # 4 of 64 experts for a token: 1 + 9 x 4 / 64 = 1.5625 GB; two tokens 9 x (1 - (60/64)^2) = 1.090 GB
-    assert EXPERTS.weight_bytes(1) == pytest.approx(1.5625e9)
-    assert EXPERTS.weight_bytes(2) == pytest.approx(2.0898e9, rel=1e-4)
-    assert EXPERTS.weight_bytes(10_000) == pytest.approx(10e9)
+    # 4 of 64 experts a token: one 4 / 64; two 1 - (60 / 64)^2 = 0.1211; 64 tokens 1 - 0.9375^64 = 0.984
+    assert chosen_share(4 / 64, np.array([1, 2, 64])) == pytest.approx([0.0625, 0.1211, 0.9839], rel=1e-3)
+    assert EXPERTS.weight_bytes(1.0) == pytest.approx(1e9 + 9e9 / 16)
+    # two groups of data parallelism choose twice as many for the same tokens each
+    assert replace(EXPERTS, expert_groups=2.0).weight_bytes(1.0) == pytest.approx(1e9 + 9e9 * 0.12109375)
 
 
-def test_tensor_parallelism_pays_for_its_sums() -> None:
-    alone, shared = roofline(DENSE, LIKELY, 8192), roofline(replace(DENSE, link_bytes_per_token=1e6), LIKELY, 8192)
-    assert shared.fixed_s - alone.fixed_s == pytest.approx(10 * LIKELY.parallel_layer_s)
-    assert shared.linear(1000) - alone.linear(1000) == pytest.approx(1000 * 1e6 / 1e11)
+def test_experts_are_read_at_their_own_speed() -> None:
+    # nothing to compute: 1 GB at 1 TB/s and 9 / 16 GB at half of it
+    found = roofline(replace(EXPERTS, flops_16bit=0.0), replace(IDEAL, experts=0.5))
+    assert found.linear(1) == pytest.approx(1e-3 + 2 * 0.5625e-3)
+
+
+def test_bytes_are_never_read_faster_than_memory_gives_them() -> None:
+    # an H100's copy kernels reach 92 to 94 %; a profile that says more is cut off
+    found = rates(AMOUNTS, replace(IDEAL, bandwidth=2.0, kv=3.0))
+    assert found.weight_byte_s == pytest.approx(1 / 1e12)
+    assert found.kv_byte_s == pytest.approx(MOST_BANDWIDTH / 1e12)
+
+
+def test_types_are_multiplied_at_their_own_peaks() -> None:
+    # 8 GFLOP: 2 in 16 bits at 100, 4 in 8 bits at 200, 2 in 4 bits at 400 TFLOPS; compute reaches half
+    mixed = replace(AMOUNTS, flops_16bit=2e9, flops_8bit=4e9, flops_4bit=2e9)
+    found = rates(mixed, replace(IDEAL, compute=0.5))
+    assert found.token_s == pytest.approx((2e9 / 100e12 + 4e9 / 200e12 + 2e9 / 400e12) / 0.5)
+    widened = rates(mixed, replace(IDEAL, compute=0.5, compute_widened=0.5))
+    assert widened.token_s == pytest.approx((2 * 2e9 / 100e12 + 4e9 / 200e12 + 2e9 / 400e12) / 0.5)
+    # a share of the 8-bit peak cannot go above it
+    assert rates(mixed, replace(IDEAL, compute_8bit=1.5)).token_s == pytest.approx(45e-6)
+
+
+def test_an_all_reduce_sends_a_ring_and_waits_by_its_kind_of_link() -> None:
+    # 4 ranks: 2 x 3 / 4 of 1 MB at 100 GB/s = 15 us a token; 20 all-reduces of log2(4) x 5 us = 200 us
+    shared = replace(AMOUNTS, tp=4.0, sum_bytes=1e6, nvlink=1.0)
+    found = rates(shared, replace(IDEAL, sum_s=5e-6))
+    assert (found.sent_token_s, found.sums_s) == pytest.approx((15e-6, 200e-6))
+    # over PCIe 3 hops instead of 2 doublings
+    assert rates(replace(shared, nvlink=0.0), replace(IDEAL, sum_s=5e-6)).sums_s == pytest.approx(300e-6)
+    alone = rates(AMOUNTS, replace(IDEAL, sum_s=5e-6))
+    assert (alone.sent_token_s, alone.sums_s) == (0.0, 0.0)
+
+
+def test_experts_of_several_groups_cost_an_exchange_a_layer() -> None:
+    # 10 MoE layers, there and back: 20 x 5 us
+    spread = replace(EXPERTS, exchange_ranks=8.0, exchange_bytes=1e6)
+    found = rates(spread, replace(IDEAL, sum_s=5e-6, link=0.5))
+    assert (found.sums_s, found.sent_token_s) == pytest.approx((100e-6, 20e-6))
+
+
+def test_decoding_absorbed_latents_is_bound_by_their_operations() -> None:
+    # 400 operations for a byte at 100 TFLOPS: 4 ps, where reading it takes 1
+    found = rates(replace(AMOUNTS, kv_byte_flops=400.0), IDEAL)
+    assert found.kv_byte_s == pytest.approx(4e-12)
+
+
+def test_layers_and_sequences_cost_what_the_engine_takes() -> None:
+    # 1 ms + 10 layers x 20 us, 10 MoE layers x 5 us more; eager, each layer its launches as in a prefill
+    costs = replace(IDEAL, fixed_s=1e-3, layer_s=20e-6, moe_layer_s=5e-6, sequence_s=30e-6, prefill_layer_s=40e-6)
+    graphs, eager = roofline(EXPERTS, costs), roofline(replace(EXPERTS, eager=1.0), costs)
+    assert (graphs.fixed_s, graphs.prefill_step_s) == pytest.approx((1.25e-3, 400e-6))
+    assert (eager.fixed_s, eager.prefill_step_s) == pytest.approx((1.65e-3, 0.0))
+    # the head of 1 GFLOP takes 10 us a sequence
+    assert graphs.per_sequence_s == pytest.approx(40e-6)
+
+
+def test_prefill_attention_is_counted_in_pairs() -> None:
+    # 1 MFLOP a pair at half of 100 TFLOPS
+    assert roofline(AMOUNTS, replace(IDEAL, attention=0.5)).per_area_s == pytest.approx(20e-9)
+
+
+def test_a_stack_is_its_tables_one_by_one() -> None:
+    several = [AMOUNTS, EXPERTS, replace(AMOUNTS, tp=2.0, sum_bytes=1e5, dense_bytes=4e9)]
+    found = [replace(IDEAL, fixed_s=1e-3 * n, separate_prefill=float(n % 2)) for n in range(3)]
+    single = [roofline(amounts, reached) for amounts, reached in zip(several, found, strict=True)]
+    together = roofline(_columns(several), _columns(found))
+    for stack in (together, stacked(single)):
+        for tokens in (0.0, 1.0, 3.3, 500.0, 300_000.0):
+            asked = np.full(3, tokens)
+            assert stack.linear(asked) == pytest.approx([float(one.linear(tokens)) for one in single])
+            assert stack.decode_s(asked, 1e8) == pytest.approx([float(one.decode_s(tokens, 1e8)) for one in single])
+            assert stack.prefill_s(asked + 1, 512, 9.0, 2.0) == pytest.approx(
+                [float(one.prefill_s(tokens + 1, 512, 9.0, 2.0)) for one in single]
+            )
+
+
+def _columns(rows: list[Any]) -> Any:
+    """One value of the same kind, with an array in each field."""
+    return type(rows[0])(*(np.array([getattr(row, f.name) for row in rows]) for f in fields(rows[0])))
 
 
 @given(
-    st.sampled_from([DENSE, EXPERTS]),
+    st.sampled_from([AMOUNTS, EXPERTS]),
     st.floats(0, 2000),
     st.floats(0, 500),
     st.integers(1, 50_000),
     st.integers(0, 5_000),
 )
-def test_more_in_a_step_is_never_faster(work: StepWork, running: float, more: float, prompt: int, longer: int) -> None:
-    table = roofline(work, LIKELY, 8192)
-    assert table.decode_s(running + more, 1e8) >= table.decode_s(running, 1e8)
-    assert table.prefill_s(prompt, 8192, running + more) >= table.prefill_s(prompt, 8192, running) * (1 - 1e-9)
-    assert table.linear(prompt + longer) >= table.linear(prompt)
-
-
-@given(st.sampled_from([DENSE, EXPERTS]), st.floats(0, 2000), st.integers(1, 50_000))
-def test_the_fast_and_slow_ends_enclose_the_likely_table(work: StepWork, running: float, prompt: int) -> None:
-    fast, likely, slow = (roofline(work, end, 8192) for end in (FAST, LIKELY, SLOW))
-    assert fast.decode_s(running, 1e8) <= likely.decode_s(running, 1e8) <= slow.decode_s(running, 1e8)
-    assert fast.linear(prompt) <= likely.linear(prompt) <= slow.linear(prompt)
-
-
-# TPOT at batch 1 over weights / tp / bandwidth of Llama-3-8B in bf16, from public measurements (AccelMark, Argonne
-# LLM-Inference-Bench, InferenceX): GPU's bandwidth, bf16 peak, tp, measured ratio.
-MEASURED = [
-    (300e9, 121e12, 1, 1.2),
-    (1008e9, 165e12, 1, 1.35),
-    (2039e9, 312e12, 1, 1.5),
-    (3350e9, 989e12, 1, 1.75),
-    (5300e9, 1307e12, 1, 2.0),
-    (4800e9, 989e12, 1, 2.2),
-    (3350e9, 989e12, 2, 2.7),
-    (3350e9, 989e12, 4, 4.5),
-]
-
-
-@pytest.mark.parametrize(("bandwidth", "peak", "tp", "measured"), MEASURED)
-def test_decode_of_an_8b_model_is_near_what_was_measured(
-    bandwidth: float, peak: float, tp: int, measured: float
-) -> None:
-    # 32 layers of 218.1 M parameters and a head of 525.3 M are read; the weights are 16.06 GB
-    linear, head = 32 * 218_112_000, 128_256 * 4096
-    link = 2 * 32 * 4096 * 2 * 2 * (tp - 1) / tp
-    work = StepWork(
-        2 * (linear + head) / tp, 0, 0, 0, 2 * linear / tp, 2 * head / tp, 0, 32, link, bandwidth, peak, 450e9
-    )
-    fast, likely, slow = (
-        float(roofline(work, end, 8192).decode_s(1, 0)) / (16.06e9 / tp / bandwidth) for end in (FAST, LIKELY, SLOW)
-    )
-    assert fast < measured < slow
-    assert likely == pytest.approx(measured, rel=0.15)
-
-
-def test_the_efficiencies_are_named_assumptions_with_their_range() -> None:
-    said = {assumption.name: assumption.value for assumption in assumed()}
-    assert said["memory bandwidth reached"] == "83% (70% to 92%)"
-    assert said["overhead of a layer"] == "80 us (30 to 130)"
+def test_more_in_a_step_is_never_faster(work: Amounts, running: float, more: float, prompt: int, longer: int) -> None:
+    made: StepTable = roofline(work, IDEAL)
+    assert made.decode_s(running + more, 1e8) >= made.decode_s(running, 1e8) * (1 - 1e-12)
+    assert made.linear(prompt + longer) >= made.linear(prompt) * (1 - 1e-12)
+    assert made.prefill_s(prompt + longer, 8192, running) >= made.prefill_s(prompt, 8192, running) * (1 - 1e-9)

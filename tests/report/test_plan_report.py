@@ -12,16 +12,23 @@ from bide.report.plan_explain import plan_explain
 from bide.report.plan_html import plan_html
 from bide.report.plan_markdown import plan_markdown
 from bide.report.plan_text import plan_text
+from made_profile import profile, write_profile
 
 
 @pytest.fixture
-def met(write: Callable[..., Path]) -> Plan:
-    return plan(read_question(write()))
+def calibrated(tmp_path: Path) -> Path:
+    return write_profile(tmp_path / "mine.json", profile(off=0.5))
 
 
 @pytest.fixture
-def refused(write: Callable[..., Path]) -> Plan:
-    return plan(read_question(write(lambda content: content["services"][0]["patience"].update(ttft_p95="1ms"))))
+def met(write: Callable[..., Path], calibrated: Path) -> Plan:
+    return plan(read_question(write()), profile=calibrated)
+
+
+@pytest.fixture
+def refused(write: Callable[..., Path], calibrated: Path) -> Plan:
+    path = write(lambda content: content["services"][0]["patience"].update(ttft_p95="1ms"))
+    return plan(read_question(path), profile=calibrated)
 
 
 def rename(content: dict[str, Any]) -> None:
@@ -33,7 +40,12 @@ def test_the_answer_comes_first_with_its_cost_and_how_sure_it_is(met: Plan) -> N
     gpus = met.gpus
     assert first.startswith(f"Run {gpus} x h100-sxm for chat; ${2.95 * gpus:.2f} an hour")
     assert "likely" in second
-    assert "no measurement of yours has calibrated" in plan_text(met).replace("\n", " ")
+    assert "predictions of a model fitted to measured runs (profile by hand of 2026-01-02)" in plan_text(met, 1000)
+
+
+def test_an_answer_that_holds_at_the_slow_end_says_so(write: Callable[..., Path], tmp_path: Path) -> None:
+    exact = write_profile(tmp_path / "exact.json", profile(off=0.0))
+    assert "enough at their slow end too" in plan_text(plan(read_question(write()), profile=exact), 1000)
 
 
 def test_the_text_fits_its_width(met: Plan) -> None:
@@ -43,8 +55,10 @@ def test_the_text_fits_its_width(met: Plan) -> None:
 
 def test_everything_assumed_and_cited_is_listed(met: Plan) -> None:
     text = plan_text(met, 1000)
-    for words in ("memory bandwidth reached = 83% (70% to 92%)", "engine_version", "arrivals = Poisson"):
+    steps = "step times = roofline with the profile by hand of 2026-01-02 (3 points; median error: 7%; it holds runs of"
+    for words in (steps, "engine_version", "arrivals = Poisson"):
         assert words in text
+    assert "bide plan service.yaml --profile mine.json" in plan_markdown(met)
     assert "h100-sxm, bandwidth: " in text
     assert "given in the service file" in text
 
@@ -93,6 +107,12 @@ def test_markdown_tables_have_as_many_cells_as_headers(met: Plan) -> None:
 
 def test_the_explanation_multiplies_out(met: Plan) -> None:
     text = plan_explain(met)
+    step = re.search(r"of ([\d.]+): ([\d.]+) ms fixed \+ ([\d.]+) ms weights \+ [\d.]+ x \((\d+) us .* (\d+) us", text)
+    assert step
+    running, fixed, weights, cache, other = map(float, step.groups())
+    whole = re.search(r"else\) = ([\d.]+) ms", text)
+    assert whole
+    assert fixed + weights + running * (cache + other) / 1e3 == pytest.approx(float(whole[1]), rel=0.05)
     found = re.search(r"each replica: ([\d.]+) requests/s x ([\d.]+) / (\d+) = ([\d.]+)", text)
     assert found
     peak, margin, replicas, each = map(float, found.groups())

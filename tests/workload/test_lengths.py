@@ -8,12 +8,12 @@ from bide.workload.lengths import described_workload, parse_lengths
 
 
 def test_a_bare_number_is_a_fixed_length() -> None:
-    assert set(parse_lengths(1500, "prompt").draw(100, 0)) == {1500}
+    assert set(parse_lengths(1500, "prompt").even(100, 0)) == {1500}
 
 
 def test_a_lognormal_passes_through_both_percentiles() -> None:
     # ln(20000 / 12000) / 1.645 = 0.3105; mean = 12000 x exp(0.3105^2 / 2) = 12,593
-    tokens = parse_lengths({"p50": 12000, "p95": 20000}, "prompt").draw(4096, 0)
+    tokens = parse_lengths({"p50": 12000, "p95": 20000}, "prompt").even(4096, 0)
     assert np.median(tokens) == pytest.approx(12000, rel=1e-3)
     assert np.percentile(tokens, 95) == pytest.approx(20000, rel=2e-3)
     assert tokens.mean() == pytest.approx(12593, rel=1e-3)
@@ -33,11 +33,11 @@ def test_a_lognormal_keeps_a_mean_and_a_percentile(mean: int, ratio: float, shar
 def test_a_mean_alone_assumes_a_spread_and_says_so() -> None:
     lengths = parse_lengths({"mean": 210}, "output")
     assert [assumption.value for assumption in lengths.assumptions] == [1.0]
-    assert lengths.draw(4096, 0).mean() == pytest.approx(210, rel=0.03)
+    assert lengths.even(4096, 0).mean() == pytest.approx(210, rel=0.03)
 
 
 def test_max_cuts_lengths_off() -> None:
-    assert parse_lengths({"p50": 1000, "p95": 5000, "max": 6000}, "prompt").draw(4096, 0).max() == 6000
+    assert parse_lengths({"p50": 1000, "p95": 5000, "max": 6000}, "prompt").even(4096, 0).max() == 6000
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,8 @@ def test_max_cuts_lengths_off() -> None:
         {"mean": 100, "p95": 10_000},
         {"mean": 100, "p50": 200},
         {"fixed": 3, "mean": 3},
-        {"p50": 1, "p90": 2, "p95": 3},
+        {"p50": 3, "p90": 2, "p95": 4},
+        {"mean": 3, "p50": 1, "p95": 2},
         {"p50": 0, "p95": 5},
         {"p50": 1.5, "p95": 5},
         {"p50": 100, "p95": 200, "max": 50},
@@ -62,8 +63,8 @@ def test_lengths_that_mean_nothing_are_refused(given_lengths: object) -> None:
 
 
 def test_an_unknown_figure_names_the_nearest() -> None:
-    with pytest.raises(BadInput, match=r"Did you mean .*p95"):
-        parse_lengths({"p50": 1, "p96": 2}, "prompt")
+    with pytest.raises(BadInput, match=r"Did you mean .*median"):
+        parse_lengths({"p50": 1, "medium": 2}, "prompt")
 
 
 def test_prompts_and_outputs_are_drawn_apart() -> None:

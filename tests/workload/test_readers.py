@@ -68,13 +68,13 @@ def test_a_coarse_clock_is_spread_within_its_ticks(tmp_path: Path) -> None:
     ("rows", "header", "said"),
     [
         (seconds(3), HEADER, "3 rows are too few"),
-        (seconds(120), "time,ContextTokens,GeneratedTokens\n", "TIMESTAMP, ContextTokens, GeneratedTokens"),
+        (seconds(120), "TIMESTAMP,ContextTokens,Colour\n", "such as GeneratedTokens"),
         (seconds(120), "TIMESTAMP,ContextToken,GeneratedTokens\n", "is ContextToken meant"),
         ([*seconds(120), "2023-11-16 18:30:00,many,5"], HEADER, "trace.csv:122: ContextTokens = 'many'"),
         ([*seconds(120), "2023-11-16 18:30:00,-4,5"], HEADER, "trace.csv:122: ContextTokens = '-4'"),
         ([*seconds(120), "yesterday,4,5"], HEADER, "trace.csv:122: TIMESTAMP = 'yesterday'"),
         (["2023-11-16 18:30:00,4,5"] * 120, HEADER, "arrive at different times"),
-        ([], HEADER, "0 rows are too few"),
+        ([], HEADER, "headings and no rows"),
         ([], "", "CSV"),
     ],
 )

@@ -25,6 +25,9 @@ def help_lines() -> dict[str, str]:
     """Every command and its line in `bide --help`, in the chosen language."""
     return {
         "memory": _("What fits: bytes per token and request, the pool as a ledger, requests at once, levers."),
+        "curve": _("Speed against throughput as more requests run, what binds, cost; several GPUs on one chart."),
+        "workload": _("What the traffic is: describe, sample, convert traces and logs; observe a Prometheus."),
+        "simulate": _("A workload through a fleet, step for step: percentiles, goodput, queue and KV over time."),
         "plan": _("The fleet for a service file: which GPUs, how many, percentiles, cost."),
         "models": _("The catalogue of models, with sources."),
         "gpus": _("The catalogue of accelerators, with sources, unverified figures marked."),

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from bide.plan.tenants import Need
     from bide.report.memory_text import MemorySaid
 
-_CONTEXTS = (2048, 8192, 32768, 131072)
-_LEVER_CONTEXT = 8192
 _SUFFIXES = (".html", ".md", ".json", ".csv", ".png", ".svg")
 
 
@@ -121,11 +119,11 @@ class _Answer:
         from bide.physics.memory import memory_of
         from bide.plan.levers import levers
         from bide.plan.tenants import needs
+        from bide.report.memory_text import lever_context, shown_contexts
 
         self.memory: Memory = memory_of(Deployment.resolve(raw))
-        longest = self.memory.deployment.max_model_len
-        self.contexts = list(asked) or [c for c in _CONTEXTS if c <= longest] or [longest]
-        self.context_tokens = asked[0] if asked else min(_LEVER_CONTEXT, longest)
+        self.contexts = list(asked) or shown_contexts(self.memory)
+        self.context_tokens = asked[0] if asked else lever_context(self.memory)
         self.mean_tokens = mean_tokens
         self.levers: list[Lever] = levers(raw, self.memory, self.context_tokens, mean_tokens)
         self.needs: list[Need] = needs(self.memory, tenants)

@@ -35,10 +35,11 @@ def _switch(name: str, text: str) -> Function:
     return click.option(f"--{name}/--no-{name}", default=None, help=text)
 
 
-def _deployment_flags() -> list[Function]:
-    """Every deployment flag, in the order of `--help`; each is None where it was not given."""
+def _deployment_flags(several_gpus: bool = False) -> list[Function]:
+    """Every deployment flag, in the order of `--help`; each is None (or empty) where it was not given."""
+    gpu = _("GPU: an id of `bide gpus` or a common spelling.") + (_(" Repeatable.") if several_gpus else "")
     return [
-        click.option("--gpu", metavar="GPU", help=_("GPU: an id of `bide gpus` or a common spelling.")),
+        click.option("--gpu", metavar="GPU", multiple=several_gpus, help=gpu),
         click.option("--tp", type=int, help=_("Tensor parallel size.")),
         click.option("--pp", type=int, help=_("Pipeline parallel size.")),
         click.option("--dp", type=int, help=_("Data parallel size.")),
@@ -61,18 +62,25 @@ def _deployment_flags() -> list[Function]:
     ]
 
 
-def deployment_options(function: Function) -> Function:
-    """Add the deployment flags; `function` gets those that were given as one dict, `deployment`."""
-    flags = _deployment_flags()
-    probe = click.command()(_with_flags(lambda: None, flags))
-    names = [param.name for param in probe.params if param.name]
+def deployment_options(function: Function, several_gpus: bool = False) -> Function:
+    """Add the deployment flags; `function` gets those that were given as one dict, `deployment`.
+
+    With `several_gpus` --gpu may be repeated, and is a tuple there.
+    """
+    params = deployment_params()
 
     @functools.wraps(function)
     def collect(**values: Any) -> Any:
-        given = {name: values.pop(name) for name in names}
-        return function(deployment={name: value for name, value in given.items() if value is not None}, **values)
+        given = {name: values.pop(name) for name in params}
+        return function(deployment={name: value for name, value in given.items() if value not in (None, ())}, **values)
 
-    return _with_flags(collect, flags)
+    return _with_flags(collect, _deployment_flags(several_gpus))
+
+
+def deployment_params() -> dict[str, click.Parameter]:
+    """The deployment flags by the key that each sets."""
+    probe = click.command()(_with_flags(lambda: None, _deployment_flags()))
+    return {param.name: param for param in probe.params if param.name}
 
 
 def _with_flags(function: Function, flags: Sequence[Function]) -> Function:
@@ -89,6 +97,12 @@ def json_option(function: Function) -> Function:
 def explain_option(function: Function) -> Function:
     """`--explain`: `function` gets `explain`."""
     return click.option("--explain", is_flag=True, help=_("Show each figure's arithmetic, with sources."))(function)
+
+
+def profile_option(function: Function) -> Function:
+    """`--profile FILE`, or the variable BIDE_PROFILE: `function` gets `profile`, a path or None."""
+    kind, text = click.Path(path_type=Path, dir_okay=False), _("Step times of your own.")
+    return click.option("--profile", type=kind, envvar="BIDE_PROFILE", metavar="FILE", help=text)(function)
 
 
 def output_option(*suffixes: str) -> Callable[[Function], Function]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bide.cli.options import explain_option, json_option, output_option
+from bide.cli.options import explain_option, json_option, output_option, profile_option
 from bide.cli.output import json_text, note, print_json, write_output
 from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
@@ -25,14 +25,17 @@ _SUFFIXES = (".html", ".md", ".json")
 @click.argument("service_file", type=click.Path(path_type=Path))
 @json_option
 @explain_option
+@profile_option
 @output_option(*_SUFFIXES)
 @click.option("--no-report", is_flag=True, help=_("Write no page. Without -o one is written as <service file>.html."))
-def command(service_file: Path, as_json: bool, explain: bool, output: Path | None, no_report: bool) -> int:
+def command(
+    service_file: Path, as_json: bool, explain: bool, profile: Path | None, output: Path | None, no_report: bool
+) -> int:
     """Print the answer and write the report; exit code 1 where the patience cannot be kept."""
     from bide.plan.search import plan
     from bide.plan.service_file import read_question
 
-    answer = plan(read_question(service_file))
+    answer = plan(read_question(service_file), profile=profile)
     if as_json:
         from bide.plan.as_dict import plan_dict
 

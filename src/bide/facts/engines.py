@@ -181,6 +181,11 @@ class Engine:
     """The least compute capability of NVIDIA cards that run fp8 weights; None: not known."""
     fp8_cache_capability: float | None = None
     """The same for an fp8 cache."""
+    reserves_output: bool = False
+    """A request starts only when the cache of its whole output is free; elsewhere blocks are taken as tokens come."""
+    quantised_cache: str | None = None
+    """The cache type of checkpoints in fp8 or nvfp4 that this engine's own tools make, where a deployment asks for
+    such weights of a model whose config says nothing of it."""
     static_share: StaticShare | None = None
     """SGLang's, where `gpu_memory_utilization` is None."""
     assumptions: tuple[Assumption, ...] = ()

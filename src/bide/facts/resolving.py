@@ -25,6 +25,8 @@ from bide.sourced import Assumption
 from bide.units import format_bytes, parse_bytes, parse_tokens
 
 _RESULTS = ("assumptions", "warnings")
+_OWN_TOOLS = ("fp8", "nvfp4")
+"""Weights that TensorRT-LLM serves from checkpoints of NVIDIA's Model Optimizer."""
 KEYS = (*(name for name in Deployment.__dataclass_fields__ if name not in _RESULTS), "engine_version", "speculative")
 _LARGEST = 10**9
 _LARGEST_POOL_BYTES = 2**50
@@ -125,7 +127,7 @@ def _with_knobs(given: _Given, split: Deployment) -> Deployment:
         dp=split.dp,
         ep=split.ep,
         weights=given.take("weights", _weights, "auto"),
-        kv_dtype=given.take("kv_dtype", _kv_dtype, "auto"),
+        kv_dtype=_cache_type(given, split),
         gpu_memory_utilization=given.take("gpu_memory_utilization", _share, utilization, at),
         max_model_len=length,
         max_num_seqs=seqs,
@@ -141,6 +143,24 @@ def _with_knobs(given: _Given, split: Deployment) -> Deployment:
         assumptions=tuple(given.assumptions),
         warnings=tuple(given.warnings),
     )
+
+
+def _cache_type(given: _Given, split: Deployment) -> str:
+    """As given; else what the engine's own tools make of the weights that are served."""
+    asked, kind = given.take("kv_dtype", _kv_dtype, "auto"), split.engine.quantised_cache
+    if asked != "auto" or kind is None or not _from_own_tools(split, given.raw.get("weights")):
+        return asked
+    why = _("what {engine}'s quantised checkpoints use; a config.json does not say it").format(engine=split.engine.name)
+    given.assumptions.append(Assumption("kv_dtype", kind, why))
+    return kind
+
+
+def _from_own_tools(split: Deployment, weights: object) -> bool:
+    """Whether the weights are fp8 or nvfp4 that the config does not know, or MXFP4 on a card that multiplies 4 bits."""
+    own = split.model.quantisation
+    if own is not None and any(kind.family == "mxfp4" for kind in own.formats):
+        return split.gpu is not None and "fp4" in split.gpu.tflops and weights in (None, "auto", "mxfp4")
+    return own is None and weights in _OWN_TOOLS
 
 
 def _card(gpu: Gpu | None) -> tuple[int | None, tuple[str, ...]]:

@@ -1,54 +1,169 @@
-"""A deployment lowered to what one of its GPUs reads and computes in a step."""
+"""A deployment lowered to what one of its GPUs reads, computes and sends in a step."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
 
 from bide.errors import CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.facts.formats import served_scheme
 from bide.facts.gpus import Gpu
-from bide.facts.layers import ChunkedAttention, FullAttention, LatentAttention, SlidingWindow
+from bide.facts.layers import (
+    ChunkedAttention,
+    CrossAttention,
+    FullAttention,
+    KeyIndex,
+    LatentAttention,
+    LayerGroup,
+    RecurrentState,
+    SlidingWindow,
+    Window,
+)
 from bide.facts.model import Model
 from bide.facts.quantisation import Quantisation
 from bide.i18n import _
+from bide.physics.kv import kv_need
 from bide.physics.pool import deployment_weights
-from bide.physics.steptime import StepWork
-from bide.physics.weights import active_parameters
+from bide.physics.reached import on_nvlink
+from bide.physics.same import Same
+from bide.physics.steptime import Amounts
+from bide.physics.weights import Stored, active_fraction, is_read, stored_tensors
+
+Kind = Literal["bf16", "fp8", "fp4"]
 
 _ACTIVATION_BYTES = 2
 _SUMS_PER_LAYER = 2
 """All-reduces of tensor parallelism: after attention and after the MLP."""
-_MLA_KEY_SHARE = 0.5
-"""Prefill expands a latent of 512 into heads with keys of 128 + rope and values of 128: DeepSeek-V2's and V3's shapes,
-so that keys and values together have half the latent's width, plus the rope part."""
+_MLA_HEAD = (128, 128)
+"""Prefill expands a latent into heads with keys of 128, the rope part and values of 128: DeepSeek, Kimi."""
+_WIDER = ("fp4", "fp8", "int8", "bf16", "fp16")
+_FOUR_BITS = ("mxfp4", "nvfp4", "int4", "awq", "gptq", "bnb")
+_SLOWEST_LINK_BYTES_PER_S = 1e9
+"""Of a card without a link: its GPUs cannot serve one model together, and nothing is sent."""
+_SPARSE_TOKENS = 2048
+"""Tokens that an indexer lets through: `index_topk` of DeepSeek-V3.2 and GLM-5."""
 
 
-def step_work(deployment: Deployment) -> StepWork:
-    """Bytes, operations and peaks for one GPU of a replica, pipeline stages apart.
+def step_amounts(deployment: Deployment) -> Amounts:
+    """Bytes, operations and messages of a step on one GPU of a replica, all its pipeline's stages one after another.
 
-    Operations are two for each parameter that a token passes through. Raises CannotBeMet where the
-    deployment names no GPU or the catalogue has no 16-bit peak for it.
+    Bytes and operations are facts; how much of the peaks is reached is not said here. Operations of the
+    linear layers: two for each parameter that a token passes through, by the type that is multiplied in.
+    Raises CannotBeMet where the deployment names no GPU or the catalogue has no 16-bit peak for it.
     """
-    model, gpu, tp = deployment.model, deployment.gpu, deployment.tp
+    model, gpu = deployment.model, deployment.gpu
     if gpu is None:
         raise CannotBeMet(_("step times need a GPU"))
-    quantisation = served_scheme(model, deployment.weights)
     stages = deployment_weights(deployment).stages
-    head = model.hidden_size * model.vocab_size
-    moe = model.moe
-    return StepWork(
+    moe, tp, groups = model.moe, deployment.attention_tp, _expert_groups(deployment)
+    flops = _flops_by_bits(deployment, gpu, groups)
+    return Amounts(
         dense_bytes=sum(stage.dense_read_bytes for stage in stages),
         expert_bytes=sum(stage.expert_read_bytes for stage in stages),
-        experts=moe.experts if moe else 0,
-        experts_per_token=moe.experts_per_token if moe else 0,
-        flops_per_token=(2 * (active_parameters(model) - head) + _window_flops(model)) / tp,
-        flops_per_sequence=2 * head / tp,
-        flops_per_pair=_pair_flops(model) / tp,
-        layers=model.layer_count,
-        link_bytes_per_token=_link_bytes(model, tp),
+        expert_share=moe.experts_per_token / moe.experts if moe else 0.0,
+        expert_groups=float(groups),
+        flops_16bit=flops[16],
+        flops_8bit=flops[8],
+        flops_4bit=flops[4],
+        head_flops=2 * model.hidden_size * model.vocab_size / tp,
+        pair_flops=_pair_flops(model) / tp,
+        kv_byte_flops=_kv_flops(deployment),
+        layers=float(model.layer_count),
+        moe_layers=float(len(moe.layers)) if moe else 0.0,
+        sum_bytes=_SUMS_PER_LAYER * model.layer_count * model.hidden_size * _ACTIVATION_BYTES if tp > 1 else 0.0,
+        exchange_bytes=_exchange_bytes(model, groups),
+        tp=float(tp),
+        exchange_ranks=float(deployment.gpus_per_stage if groups > 1 else 1),
+        nvlink=float(on_nvlink(gpu)),
+        eager=float(deployment.enforce_eager),
+        peak_16bit=peak_flops(gpu, "bf16"),
+        peak_8bit=peak_flops(gpu, "fp8"),
+        peak_4bit=peak_flops(gpu, "fp4"),
         bandwidth_bytes_per_s=gpu.bandwidth_bytes_per_s,
-        peak_flops=_peak_flops(gpu, quantisation),
-        link_bytes_per_s=gpu.link_bytes_per_s,
+        link_bytes_per_s=max(gpu.link_bytes_per_s, _SLOWEST_LINK_BYTES_PER_S),
     )
+
+
+def is_widened(deployment: Deployment, gpu: Gpu) -> bool:
+    """Whether most operations are on 4-bit weights that are widened to 16 bits first."""
+    dense, routed = _token_flops(Same(deployment.model), Same(served_scheme(deployment.model, deployment.weights)))
+    every = [*dense.items(), *routed.items()]
+    widened = sum(flops for family, flops in every if family in _FOUR_BITS and _bits(family, gpu) == 16)
+    return widened > 0.5 * sum(flops for _family, flops in every)
+
+
+def _flops_by_bits(deployment: Deployment, gpu: Gpu, groups: int) -> dict[int, float]:
+    """Operations of one scheduled token on one GPU, by the width that is multiplied in; windows' attention too."""
+    dense, routed = _token_flops(Same(deployment.model), Same(served_scheme(deployment.model, deployment.weights)))
+    found = {16: _window_flops(deployment.model) / deployment.attention_tp, 8: 0.0, 4: 0.0}
+    for family, flops in dense.items():
+        found[_bits(family, gpu)] += flops / deployment.attention_tp
+    for family, flops in routed.items():
+        found[_bits(family, gpu)] += flops * groups / deployment.gpus_per_stage
+    return found
+
+
+def peak_flops(gpu: Gpu, kind: Kind) -> float:
+    """The dense peak in FLOP/s; of the next wider type that the card has where it has none for `kind`.
+
+    Raises CannotBeMet where the catalogue has no 16-bit peak either.
+    """
+    wider = {
+        "fp4": ("fp4", "fp8", "int8", "bf16", "fp16"),
+        "fp8": ("fp8", "int8", "bf16", "fp16"),
+        "bf16": ("bf16", "fp16"),
+    }
+    peak = next((gpu.tflops[name] for name in wider[kind] if gpu.tflops.get(name)), None)
+    if peak is None:
+        raise CannotBeMet(_("no dense 16-bit peak is known for {gpu}, so no step times").format(gpu=gpu.id))
+    return peak * 1e12
+
+
+def _expert_groups(deployment: Deployment) -> int:
+    """Data-parallel groups that share one set of experts, rather than each holding its own."""
+    return deployment.dp if deployment.model.moe and deployment.dp > 1 else 1
+
+
+def _exchange_bytes(model: Model, groups: int) -> float:
+    """Each token's vector goes to the groups that hold its experts, and comes back from each."""
+    if groups == 1 or model.moe is None:
+        return 0.0
+    reached = groups * (1 - (1 - 1 / groups) ** model.moe.experts_per_token) * (groups - 1) / groups
+    return 2 * reached * len(model.moe.layers) * model.hidden_size * _ACTIVATION_BYTES
+
+
+@lru_cache(maxsize=1024)
+def _token_flops(model: Same[Model], scheme: Same[Quantisation | None]) -> tuple[dict[str, float], dict[str, float]]:
+    """Two operations for each parameter that a token passes through, head apart, by storage family: dense, routed."""
+    dense: dict[str, float] = {}
+    routed: dict[str, float] = {}
+    for stored in stored_tensors(model.value, scheme.value):
+        if stored.tensor.component in ("lm_head", "embedding") or not is_read(model.value, stored.tensor):
+            continue
+        share = active_fraction(model.value, stored.tensor, 1)
+        sums = routed if share < 1 else dense
+        family = stored.format.family if stored.format else "plain"
+        sums[family] = sums.get(family, 0.0) + 2 * share * _parameters(stored)
+    return dense, routed
+
+
+def _parameters(stored: Stored) -> float:
+    return stored.count * stored.tensor.rows * stored.tensor.cols
+
+
+def _bits(family: str, gpu: Gpu) -> int:
+    """The width that a storage family is multiplied in on `gpu`: 16 where only the weights are smaller.
+
+    MXFP4 weights meet 8-bit activations on cards that multiply 4 bits, and 16-bit ones elsewhere.
+    """
+    if family in ("fp8", "mxfp8", "int8"):
+        return 8 if "fp8" in gpu.tflops or (family == "int8" and "int8" in gpu.tflops) else 16
+    if "fp4" in gpu.tflops and family in ("nvfp4", "mxfp4"):
+        return 4 if family == "nvfp4" else 8
+    return 16
 
 
 def _pair_flops(model: Model) -> float:
@@ -58,7 +173,7 @@ def _pair_flops(model: Model) -> float:
         if isinstance(group, FullAttention):
             total += 2.0 * (group.head_dim_k + group.head_dim_v) * len(group.layers)
         elif isinstance(group, LatentAttention):
-            total += 2.0 * (_MLA_KEY_SHARE * group.latent_dim + group.rope_dim) * len(group.layers)
+            total += 2.0 * (sum(_MLA_HEAD) + group.rope_dim) * len(group.layers)
     return total * model.attention_heads
 
 
@@ -72,18 +187,58 @@ def _window_flops(model: Model) -> float:
     return total * model.attention_heads
 
 
-def _link_bytes(model: Model, tp: int) -> float:
-    """What a GPU sends for each token: a ring all-reduce moves 2 (tp - 1) / tp of the data."""
-    data = _SUMS_PER_LAYER * model.layer_count * model.hidden_size * _ACTIVATION_BYTES
-    return data * 2 * (tp - 1) / tp
+def _kv_flops(deployment: Deployment) -> float:
+    """Operations of decoding for each cache byte of a growing layer: the heads that share it, times two a product.
+
+    An absorbed MLA layer multiplies each cached latent with every query head twice: scores over latent and rope part,
+    values over the latent.
+    """
+    model, tp = deployment.model, deployment.attention_tp
+    heads = max(1.0, model.attention_heads / tp)
+    flops = 0.0
+    for group in model.groups:
+        if isinstance(group, FullAttention):
+            flops += len(group.layers) * heads * 2.0 * (group.head_dim_k + group.head_dim_v)
+        elif isinstance(group, LatentAttention):
+            flops += len(group.layers) * heads * 2.0 * (2 * group.latent_dim + group.rope_dim)
+    growing = kv_need(deployment).per_gpu.growing_bytes_per_token * deployment.pp
+    return flops / growing if growing else 0.0
 
 
-def _peak_flops(gpu: Gpu, quantisation: Quantisation | None) -> float:
-    """The dense peak of the type that the matrices are multiplied in; 16 bits where only the weights are smaller."""
-    kinds = {"fp8": "fp8", "mxfp8": "fp8", "int8": "int8", "nvfp4": "fp4"}
-    default = quantisation.default if quantisation else None
-    kind = kinds.get(default.family, "bf16") if default else "bf16"
-    peak = gpu.tflops.get(kind) or gpu.tflops.get("bf16") or gpu.tflops.get("fp16")
-    if peak is None:
-        raise CannotBeMet(_("no dense 16-bit peak is known for {gpu}, so no step times").format(gpu=gpu.id))
-    return peak * 1e12
+@dataclass(frozen=True, slots=True)
+class KvRead:
+    """Cache bytes that one running request makes a GPU read in a step, all pipeline stages together."""
+
+    growing_bytes_per_token: float
+    windows: tuple[Window, ...]
+    fixed_bytes: float
+
+    def mean_bytes(self, prompt_tokens: float, output_tokens: float) -> float:
+        """Mean over a request's decode steps: the context grows from the prompt to prompt + output."""
+        return self.bytes_at(prompt_tokens + output_tokens / 2)
+
+    def bytes_at(self, context_tokens: float) -> float:
+        """With a context of so many tokens."""
+        windowed = sum(w.bytes_per_token * min(context_tokens, w.window_tokens) for w in self.windows)
+        return self.growing_bytes_per_token * context_tokens + windowed + self.fixed_bytes
+
+
+def kv_read(deployment: Deployment) -> KvRead:
+    """What decoding reads of the cache: all of it, but sparse attention a few tokens, and states twice (and back)."""
+    need = kv_need(deployment).per_gpu
+    stages = deployment.pp
+    windows = tuple(Window(w.window_tokens, w.bytes_per_token * stages) for w in need.windows)
+    growing = need.growing_bytes_per_token * stages
+    model = deployment.model
+    sparse = [g for g in model.groups if isinstance(g, LatentAttention) and g.sparse]
+    if sparse:
+        indexed = sum(len(g.layers) * g.key_bytes / g.tokens_per_key for g in model.groups if isinstance(g, KeyIndex))
+        windows = (*windows, Window(_SPARSE_TOKENS, growing - indexed))
+        growing = indexed
+    return KvRead(growing, windows, need.fixed_bytes_per_request * stages * _touched(model.groups))
+
+
+def _touched(groups: Iterable[LayerGroup]) -> float:
+    """States are read and written back; what an encoder left is only read."""
+    kinds = {type(group) for group in groups}
+    return 2.0 if RecurrentState in kinds and CrossAttention not in kinds else 1.0

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bide.interval import Interval
+from bide.physics.profile import Profile
 from bide.plan.candidate import Candidate
 from bide.plan.cost import HOURS_PER_MONTH, Cost, GpuPrice
 from bide.plan.question import Limit, Measure, Question, Service
 from bide.plan.rejection import Rejection
-from bide.simulate.steady import Bound
+from bide.simulate.operating import Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,12 @@ class Plan:
 
     question: Question
     services: tuple[ServicePlan, ...]
+    profile: Profile
+    """Of the step times."""
     over_limit: Rejection | None = None
     """The services fit one by one but not together."""
+    profile_file: str = ""
+    """Where the profile was given."""
 
     @property
     def feasible(self) -> bool:

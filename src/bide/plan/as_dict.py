@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from bide.interval import Interval
-from bide.physics.steptime import assumed
 from bide.plan.answer import Option, Plan, Reading, Row, ServicePlan
 from bide.plan.cost import Cost
 from bide.plan.flags import serve_command
@@ -28,7 +27,8 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
         "hardware": {"gpus": [gpu.id for gpu in hardware.gpus], "max_gpus": hardware.max_gpus},
         "services": [_service(service) for service in plan.services],
         "rejection": plan.over_limit.to_dict() if plan.over_limit else None,
-        "assumptions": [assumption.to_dict() for assumption in (*plan.question.assumptions, *assumed())],
+        "profile": {name: getattr(plan.profile, name) for name in ("name", "date", "summary")},
+        "assumptions": [assumption.to_dict() for assumption in plan.question.assumptions],
     }
 
 
@@ -83,7 +83,7 @@ def _option(option: Option) -> dict[str, Any]:
         "gpus_surely": option.gpus_surely,
         "memory": {
             "kv_bytes_per_token_per_gpu": memory.kv.per_gpu.growing_bytes_per_token,
-            "request_bytes_per_gpu": candidate.likely.kv_bytes,
+            "request_bytes_per_gpu": candidate.held_bytes,
             "requests_at_once": candidate.likely.slots,
             "pool_bytes_per_gpu": _interval(memory.pool_bytes),
             "ledger": memory.ledger.to_dict(),

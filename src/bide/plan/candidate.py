@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.facts.gpus import Gpu
 from bide.i18n import _
 from bide.interval import Interval, spanning
+from bide.metrics import Latency
+from bide.physics.blocks import Pool
 from bide.physics.memory import Memory, memory_of
-from bide.physics.steptime import FAST, LIKELY, SLOW, roofline
-from bide.physics.stepwork import step_work
-from bide.plan.mix import requests_at_once, running_bytes, running_mix
+from bide.physics.nearness import factors, step_assumption
+from bide.physics.profile import Profile
+from bide.physics.reached import reached
+from bide.physics.steptime import roofline
+from bide.plan.mix import held_bytes, held_mix, read_bytes, requests_at_once, running_mix
 from bide.plan.question import Hardware, Service
 from bide.plan.rejection import Rejection
+from bide.simulate.cases import Case, case_of
 from bide.simulate.steady import Replica
 from bide.sourced import Assumption
 from bide.units import format_gib
+from bide.workload.requests import Workload
 
 _TENSOR_PARALLEL = (1, 2, 4, 8)
 _LENGTH_STEP = 1024
@@ -31,16 +36,23 @@ class Candidate:
     """One deployment for a service, and a replica of it at the three ends of pool size and step time."""
 
     service: Service
-    deployment: Deployment
-    memory: Memory
+    case: Case
+    profile: Profile
     fast: Replica
     likely: Replica
     slow: Replica
-    assumptions: tuple[Assumption, ...]
+
+    @property
+    def deployment(self) -> Deployment:
+        return self.case.deployment
+
+    @property
+    def memory(self) -> Memory:
+        return self.case.memory
 
     @property
     def gpu(self) -> Gpu:
-        return cast(Gpu, self.deployment.gpu)
+        return self.case.gpu
 
     @property
     def gpus(self) -> int:
@@ -56,13 +68,31 @@ class Candidate:
         return self.fast, self.likely, self.slow
 
     @property
+    def held(self) -> dict[int, float]:
+        """Contexts that running requests hold in the cache, and the share of each."""
+        return held_mix(self.service.workload, self.deployment)
+
+    @property
+    def held_bytes(self) -> float:
+        """Cache of a running request on one GPU, on average."""
+        return held_bytes(self.deployment, self.held)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        return *self.deployment.assumptions, step_assumption(self.profile, self.deployment)
+
+    @property
     def highest_stable_rps(self) -> Interval:
         """Requests per second at which the queue of one replica begins to grow without end."""
         fast, likely, slow = (replica.highest_stable_rate for replica in self.ends)
         return spanning(slow, likely, fast)
 
+    def spread(self, latency: Latency) -> tuple[float, float]:
+        """What to multiply a predicted latency with for its 10th and 90th percentile over deployments like this."""
+        return factors(self.profile, self.deployment, self.case.stated)[f"{latency}_s"]
 
-def candidates(service: Service, hardware: Hardware) -> Iterator[Candidate | Rejection]:
+
+def candidates(service: Service, hardware: Hardware, profile: Profile) -> Iterator[Candidate | Rejection]:
     """Every GPU and tensor-parallel size that the model can be split into; what does not fit comes with its reason."""
     asked = service.engine.get("tp")
     for gpu in hardware.gpus:
@@ -70,10 +100,10 @@ def candidates(service: Service, hardware: Hardware) -> Iterator[Candidate | Rej
         for tp in sizes:
             if isinstance(tp, int) and tp > hardware.max_gpus:
                 continue
-            yield _candidate(service, gpu, tp)
+            yield _candidate(service, gpu, tp, profile)
 
 
-def _candidate(service: Service, gpu: Gpu, tp: object) -> Candidate | Rejection:
+def _candidate(service: Service, gpu: Gpu, tp: object, profile: Profile) -> Candidate | Rejection:
     deployment = _deployment(service, gpu, tp)
     if isinstance(deployment, Rejection):
         return deployment
@@ -82,24 +112,34 @@ def _candidate(service: Service, gpu: Gpu, tp: object) -> Candidate | Rejection:
     if too_big:
         return too_big
     try:
-        work = step_work(deployment)
+        case = case_of(deployment, True)
     except CannotBeMet as error:
         return Rejection(_label(gpu, deployment.replica_gpus), str(error), None, None, "", "")
-    mix = running_mix(service.workload)
-    kv_bytes = running_bytes(deployment, mix)
-    slow, likely, fast = (
-        Replica(
-            roofline(work, reached, deployment.max_num_batched_tokens),
-            service.workload,
+    fast, likely, slow = _replicas(service.workload, case, profile)
+    return Candidate(service, case, profile, fast, likely, slow)
+
+
+def _replicas(work: Workload, case: Case, profile: Profile) -> tuple[Replica, Replica, Replica]:
+    """At the fast end, likely and at the slow end: where 8 in 10 deployments like this one lie in TPOT."""
+    deployment, found = case.deployment, reached(profile, case.names)
+    table = roofline(case.amounts, found)
+    kv_bytes, held = read_bytes(case.read, running_mix(work)), held_mix(work, deployment)
+    fast, slow = factors(profile, deployment, case.stated)["tpot_s"]
+
+    def replica(factor: float, pool: Pool) -> Replica:
+        return Replica(
+            table.slowed(factor),
+            work,
             kv_bytes,
-            requests_at_once(pool, mix),
-            deployment.max_num_seqs,
-            deployment.max_num_batched_tokens,
-            reached.request_s,
+            pool_requests=requests_at_once(pool, held) * deployment.dp,
+            most_requests=case.most_requests,
+            budget_tokens=deployment.max_num_batched_tokens,
+            request_s=float(found.request_s),
+            batches=case.batches,
         )
-        for reached, pool in zip((SLOW, LIKELY, FAST), memory.pools, strict=True)
-    )
-    return Candidate(service, deployment, memory, fast, likely, slow, deployment.assumptions)
+
+    small, middle, large = case.memory.pools
+    return replica(fast, large), replica(1.0, middle), replica(slow, small)
 
 
 def _deployment(service: Service, gpu: Gpu, tp: object) -> Deployment | Rejection:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from bide.facts.deployment import Deployment
 from bide.physics.blocks import Pool
 from bide.physics.kv import kv_need
+from bide.physics.stepwork import KvRead
 from bide.workload.requests import Workload
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 BIN_TOKENS = 64
 """Contexts are counted to this many tokens, upwards, when a whole workload is laid into blocks."""
@@ -15,7 +24,18 @@ BIN_TOKENS = 64
 
 def running_mix(workload: Workload) -> dict[int, float]:
     """Contexts of the requests that run at a random instant, in bins, and the share of each."""
+    return _binned(*workload.resident_tokens())
+
+
+def held_mix(workload: Workload, deployment: Deployment) -> dict[int, float]:
+    """The same as the cache holds them: whole where the engine reserves the output at admission."""
     contexts, weights = workload.resident_tokens()
+    if deployment.engine.reserves_output:
+        contexts = workload.prompt_tokens + workload.output_tokens
+    return _binned(contexts, weights)
+
+
+def _binned(contexts: Ints, weights: Floats) -> dict[int, float]:
     shares: Counter[int] = Counter()
     for context, weight in zip(contexts.tolist(), weights.tolist(), strict=True):
         shares[-(-context // BIN_TOKENS) * BIN_TOKENS] += weight
@@ -27,7 +47,12 @@ def requests_at_once(pool: Pool, mix: dict[int, float]) -> float:
     return 1 / sum(share / max(pool.requests(context), 1e-9) for context, share in mix.items())
 
 
-def running_bytes(deployment: Deployment, mix: dict[int, float]) -> float:
-    """Cache bytes on one GPU that a running request has, and a decode step reads, on average."""
+def held_bytes(deployment: Deployment, mix: dict[int, float]) -> float:
+    """Cache bytes on one GPU that a running request has, on average."""
     cost = kv_need(deployment).per_gpu
     return sum(share * cost.request_bytes(context) for context, share in mix.items())
+
+
+def read_bytes(read: KvRead, mix: dict[int, float]) -> float:
+    """Cache bytes that a running request makes one GPU read in a step, on average, all pipeline stages together."""
+    return sum(share * read.bytes_at(context) for context, share in mix.items())

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from pathlib import Path
 
 from bide.i18n import _
+from bide.physics.profile import Profile, load_profile
 from bide.plan.answer import Option, Plan, Reading, Row, ServicePlan
 from bide.plan.candidate import Candidate, candidates
 from bide.plan.choice import bill_of, cheapest_together
@@ -22,13 +24,14 @@ _IDLE = 1e-3
 _LARGEST_FLEET = 1_000_000
 
 
-def plan(question: Question, run: Runner = serial) -> Plan:
+def plan(question: Question, run: Runner = serial, profile: Path | None = None) -> Plan:
     """The cheapest fleet for each service, services apart; `run` hands out the services.
 
-    A longer patience never costs more, and a higher rate never less.
+    A longer patience never costs more, and a higher rate never less. `profile`: as in `load_profile`, which
+    raises BadInput.
     """
-    hardware = question.hardware
-    offers = tuple(run(partial(_offer, hardware=hardware), question.services))
+    hardware, found = question.hardware, load_profile(profile)
+    offers = tuple(run(partial(_offer, hardware=hardware, profile=found), question.services))
     able = [options for options, _rejections in offers if options]
     picked = cheapest_together(able, hardware.max_gpus)
     chosen = iter(picked or [min(options, key=bill_of) for options in able])
@@ -36,17 +39,18 @@ def plan(question: Question, run: Runner = serial) -> Plan:
         _service_plan(service, next(chosen) if options else None, options, rejections, hardware)
         for service, (options, rejections) in zip(question.services, offers, strict=True)
     )
-    return Plan(question, services, None if picked is not None else _too_many(able, hardware))
+    over_limit = None if picked is not None else _too_many(able, hardware)
+    return Plan(question, services, found, over_limit, profile.name if profile else "")
 
 
 Offer = tuple[tuple[Option, ...], tuple[Rejection, ...]]
 
 
-def _offer(service: Service, hardware: Hardware) -> Offer:
+def _offer(service: Service, hardware: Hardware, profile: Profile) -> Offer:
     """Every candidate's smallest fleet, cheapest first, and why the others do not do."""
     found = [
         candidate if isinstance(candidate, Rejection) else _smallest(candidate, service, hardware)
-        for candidate in candidates(service, hardware)
+        for candidate in candidates(service, hardware, profile)
     ]
     options = sorted((option for option in found if isinstance(option, Option)), key=bill_of)
     return tuple(options), tuple(rejection for rejection in found if isinstance(rejection, Rejection))

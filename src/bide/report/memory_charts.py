@@ -52,13 +52,19 @@ def memory_bar(ledger: Ledger, width: int) -> str:
 def requests_chart(
     memory: Memory, marked: Sequence[Marked], largest_tokens: int, width: int, height: int = 230, title: str = ""
 ) -> str:
-    """Requests at once against the context of each, up to past `largest_tokens`, as SVG; log axes, interval shaded."""
+    """Requests at once against the context of each, up to past `largest_tokens`, as SVG."""
+    drawn = context_chart(memory, marked, largest_tokens, every=1 if width > 500 else 2)
+    return svg(drawn.properties(title=title) if title else drawn, width, height)
+
+
+def context_chart(memory: Memory, marked: Sequence[Marked], largest_tokens: int, every: int = 1) -> Any:
+    """The same as an Altair chart; log axes, interval shaded, every so many-th context named."""
     import altair as alt
 
     contexts = _contexts(largest_tokens)
     fitting = {context: memory.replica_requests(context) for context in contexts}
     values = [{"x": context, "low": max(n.low, 0.1), "mid": n.mid, "high": n.high} for context, n in fitting.items()]
-    ticks = contexts[:: 1 if width > 500 else 2]
+    ticks = contexts[::every]
     binary = alt.Axis(values=ticks, labelExpr="datum.value < 1024 ? datum.value : datum.value / 1024 + 'k'", grid=False)
     mids = [n.mid for n in fitting.values()]
     base = alt.Chart(rows(values)).encode(
@@ -73,8 +79,7 @@ def requests_chart(
     running = memory.deployment.max_num_seqs * memory.deployment.dp
     if fitting[contexts[0]].mid > running:
         layers += rule(running, _("max_num_seqs"))
-    drawn = alt.layer(*layers)
-    return svg(drawn.properties(title=title) if title else drawn, width, height)
+    return alt.layer(*layers)
 
 
 def _contexts(longest_tokens: int) -> list[int]:

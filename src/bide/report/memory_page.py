@@ -15,12 +15,12 @@ from bide.report.memory_text import (
     figures,
     lever_table,
     lever_title,
-    place,
     tenant_sentence,
     tenant_table,
 )
 from bide.report.page import NARROW, WIDE, page
 from bide.report.themed import painted, png
+from bide.report.words import place
 
 _PICTURE = (900, 420)
 
@@ -37,7 +37,9 @@ def memory_png(memory: Memory, contexts: Sequence[int]) -> bytes:
 
 def _picture(memory: Memory, contexts: Sequence[int]) -> str:
     title = _("Requests at once: {model} on {where}")
-    return _chart(memory, contexts, *_PICTURE, title.format(model=memory.deployment.model.name, where=place(memory)))
+    return _chart(
+        memory, contexts, *_PICTURE, title.format(model=memory.deployment.model.name, where=place(memory.deployment))
+    )
 
 
 def memory_page(said: MemorySaid) -> str:
@@ -65,5 +67,9 @@ def memory_page(said: MemorySaid) -> str:
 
 
 def _chart(memory: Memory, contexts: Sequence[int], width: int, height: int, title: str = "") -> str:
-    marked = [Marked(c, _("{n} at {c:,}").format(n=count(memory.replica_requests(c).mid), c=c)) for c in contexts]
-    return requests_chart(memory, marked, max(contexts), width, height, title)
+    return requests_chart(memory, marked_contexts(memory, contexts), max(contexts), width, height, title)
+
+
+def marked_contexts(memory: Memory, contexts: Sequence[int]) -> list[Marked]:
+    """The requests at each context, in words beside the line."""
+    return [Marked(c, _("{n} at {c:,}").format(n=count(memory.replica_requests(c).mid), c=c)) for c in contexts]

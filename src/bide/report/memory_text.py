@@ -12,11 +12,13 @@ from bide.physics.memory import Memory
 from bide.plan.levers import Lever
 from bide.plan.tenants import Need, shared_gpus
 from bide.report.ledger import ledger_parts
-from bide.report.words import listed
+from bide.report.words import cards, engine_name, listed, place
 from bide.sourced import Assumption
 from bide.units import GB, GIB, format_bytes, format_gib
 
 _BAR_CELLS = 48
+_CONTEXTS = (2048, 8192, 32768, 131072)
+_LEVER_CONTEXT = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,20 @@ class MemorySaid:
     needs: Sequence[Need] = ()
 
 
+def shown_contexts(memory: Memory) -> list[int]:
+    """The contexts to show where nobody asks for others."""
+    longest = memory.deployment.max_model_len
+    return [tokens for tokens in _CONTEXTS if tokens <= longest] or [longest]
+
+
+def lever_context(memory: Memory) -> int:
+    """The context to show figures and levers at where nobody asks for another."""
+    return min(_LEVER_CONTEXT, memory.deployment.max_model_len)
+
+
 def sentence(memory: Memory, context_tokens: int, mean: bool = False) -> str:
     """The answer: how many requests of this context (`mean`: of this mean length) at once, and on what."""
-    model, where = memory.deployment.model.name, place(memory)
+    model, where = memory.deployment.model.name, place(memory.deployment)
     if not memory.fits:
         return _("{model} does not fit on {where}.").format(model=model, where=where)
     requests = memory.replica_requests(context_tokens)
@@ -54,34 +67,15 @@ def sentence(memory: Memory, context_tokens: int, mean: bool = False) -> str:
 
 def tenant_sentence(memory: Memory, found: Sequence[Need]) -> str:
     """The answer where services were named: the GPUs that hold them together."""
-    model, where = memory.deployment.model.name, place(memory)
+    model, where = memory.deployment.model.name, place(memory.deployment)
     gpus = shared_gpus(memory, found)
     if gpus is None:
         return _("Not every service fits: {model} on {where}.").format(model=model, where=where)
     users = listed([_("{n:,} users of {name}").format(n=need.tenant.users, name=need.tenant.name) for need in found])
     text = _("{gpus} hold {users} at once: {model}, {engine}. Memory alone: latency may ask for more (`bide plan`).")
-    return text.format(gpus=_gpus(memory, gpus), users=users, model=model, engine=_engine(memory))
-
-
-def _gpus(memory: Memory, gpus: int) -> str:
-    """`4 x h100-sxm`, with the split of a replica where it has several GPUs."""
-    deployment = memory.deployment
-    gpu = deployment.gpu.id if deployment.gpu else _("pools of that size")
-    split = [f"{k}{v}" for k, v in (("TP", deployment.tp), ("PP", deployment.pp), ("DP", deployment.dp)) if v > 1]
-    return f"{gpus} x {gpu}" + (f" ({', '.join(split)})" if split else "")
-
-
-def _engine(memory: Memory) -> str:
-    engine = memory.deployment.engine
-    return f"{engine.name} {engine.version_text}"
-
-
-def place(memory: Memory) -> str:
-    """The hardware and the engine, as one would say it."""
-    deployment = memory.deployment
-    one = deployment.gpu.id if deployment.gpu else _("a pool that was given")
-    where = _gpus(memory, deployment.replica_gpus) if deployment.replica_gpus > 1 else one
-    return f"{where}, {_engine(memory)}"
+    return text.format(
+        gpus=cards(memory.deployment, gpus), users=users, model=model, engine=engine_name(memory.deployment)
+    )
 
 
 def count(requests: float) -> str:

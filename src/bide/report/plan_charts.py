@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from bide.i18n import _
 from bide.plan.answer import Option, Row, ServicePlan
@@ -39,7 +40,12 @@ def concurrency(plan: ServicePlan, option: Option, width: int) -> str:
 
 
 def fleets(plan: ServicePlan, measure: Measure, width: int) -> str:
-    """One latency against the number of GPUs: likely value, its range, and the limit."""
+    """One latency against the number of GPUs, as SVG."""
+    return svg(fleet_chart(plan, measure), width, 200)
+
+
+def fleet_chart(plan: ServicePlan, measure: Measure) -> Any:
+    """The same as an Altair chart: likely value, its range, and the limit."""
     import altair as alt
 
     limits = [limit.seconds for limit in plan.service.patience if limit.measure == measure]
@@ -55,7 +61,7 @@ def fleets(plan: ServicePlan, measure: Measure, width: int) -> str:
     layers = [spread, points.encode(y=alt.Y("mid:Q", scale=log_scale(10)))]
     for seconds in limits:
         layers += rule(seconds * scale, _("limit"))
-    return svg(alt.layer(*layers), width, 200)
+    return alt.layer(*layers)
 
 
 def _fleet_values(found: tuple[Row, ...], measure: Measure, limits: list[float]) -> list[dict[str, float]]:

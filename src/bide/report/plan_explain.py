@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from bide.facts.deployment import Deployment
 from bide.i18n import _
 from bide.plan.answer import Option, Plan, ServicePlan
 from bide.plan.mix import BIN_TOKENS
@@ -21,13 +22,13 @@ def plan_explain(plan: Plan) -> str:
 
 
 def _service(plan: ServicePlan, option: Option) -> Iterable[str]:
-    yield from _memory(plan, option)
+    yield from _memory(option)
     yield from _speed(option)
     yield from _count(plan, option)
 
 
-def _memory(plan: ServicePlan, option: Option) -> Iterable[str]:
-    candidate, work = option.candidate, plan.service.workload
+def _memory(option: Option) -> Iterable[str]:
+    candidate = option.candidate
     ledger, replica = candidate.memory.ledger, candidate.likely
     yield _(
         "pool: {total} GiB - {unused} unused - {weights} weights - {activation} activations - {runtime} CUDA "
@@ -42,17 +43,24 @@ def _memory(plan: ServicePlan, option: Option) -> Iterable[str]:
         pool=format_gib(ledger.pool_bytes),
     )
     yield _(
-        "a running request: {tokens:,.0f} tokens on average at a random instant (prompt + half the output, "
+        "a running request: {tokens:,.0f} tokens on average at a random instant ({what}, "
         "weighted by output; {bin}-token bins) x {token} = {request}"
     ).format(
-        tokens=work.mean_resident_tokens,
+        tokens=sum(context * share for context, share in candidate.held.items()),
+        what=_held(candidate.deployment),
         bin=BIN_TOKENS,
         token=format_bytes(candidate.memory.kv.per_gpu.growing_bytes_per_token),
-        request=format_bytes(replica.kv_bytes),
+        request=format_bytes(candidate.held_bytes),
     )
     yield _(
         "requests at once: min(pool in blocks / blocks of such requests = {fit:.1f}, max_num_seqs = {seqs}) = {slots}"
-    ).format(fit=replica.pool_requests, seqs=replica.max_num_seqs, slots=replica.slots)
+    ).format(fit=replica.pool_requests, seqs=replica.most_requests, slots=replica.slots)
+
+
+def _held(deployment: Deployment) -> str:
+    if deployment.engine.reserves_output:
+        return _("prompt + the whole output, which this engine reserves")
+    return _("prompt + half the output")
 
 
 def _speed(option: Option) -> Iterable[str]:
@@ -60,15 +68,15 @@ def _speed(option: Option) -> Iterable[str]:
     steady = replica.at(rate)
     if steady is None:
         return
-    table, running = replica.table, steady.running_requests
+    table, running = replica.table, max(steady.decoding, 1.0)
     yield _(
         "a decode step of {b:.1f}: {fixed} fixed + {linear} weights + {b:.1f} x ({kv} cache + {each} else) = {step}"
     ).format(
         b=running,
-        fixed=seconds(table.fixed_s),
+        fixed=seconds(float(table.fixed_s)),
         linear=seconds(float(table.linear(running))),
-        kv=seconds(replica.kv_bytes * table.per_kv_byte_s),
-        each=seconds(table.per_sequence_s),
+        kv=seconds(float(replica.kv_bytes * table.per_kv_byte_s)),
+        each=seconds(float(table.per_sequence_s)),
         step=seconds(steady.decode_step_s),
     )
     yield _("prefill: {rate:g} requests/s x {prompt} a prompt = {share:.1%} of the time").format(

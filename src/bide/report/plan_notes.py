@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bide.i18n import _
-from bide.physics.steptime import assumed
 from bide.plan.answer import Plan
 from bide.report.words import listed
 from bide.sourced import Assumption, Source
@@ -13,7 +12,7 @@ from bide.sourced import Assumption, Source
 
 def assumption_lines(plan: Plan) -> Iterable[str]:
     """Every assumption once, with the services in brackets where not all have it."""
-    found: list[tuple[str, Assumption]] = [("", assumption) for assumption in (*plan.question.assumptions, *assumed())]
+    found: list[tuple[str, Assumption]] = [("", assumption) for assumption in plan.question.assumptions]
     for service in plan.services:
         name = service.service.name
         found += [(name, assumption) for assumption in service.service.workload.assumptions]

@@ -8,6 +8,7 @@ from bide.i18n import _
 from bide.plan.answer import Option, Reading, ServicePlan
 from bide.plan.cost import HOURS_PER_MONTH
 from bide.plan.reading import shown_measures
+from bide.report.curve_sentences import waits_for
 from bide.report.words import count, latency_name, rate, seconds, short_name, span, usd
 from bide.units import format_bytes, format_gib
 from bide.workload.requests import summarise
@@ -60,7 +61,7 @@ def _memory(option: Option) -> Step:
         "room for {slots} such requests at once on a replica."
     ).format(
         token=format_bytes(memory.kv.per_gpu.growing_bytes_per_token),
-        request=format_bytes(replica.kv_bytes),
+        request=format_bytes(candidate.held_bytes),
         card=format_gib(memory.ledger.total_bytes),
         weights=format_gib(memory.ledger.weights_bytes),
         pool=format_gib(memory.pool_bytes.mid),
@@ -80,14 +81,14 @@ def _speed(option: Option) -> Step:
     stable = candidate.highest_stable_rps
     text = _(
         "At {rate} requests/s a replica runs {running} requests at once on average. A step that gives each of them a "
-        "token takes {step}; prompts take {share:.0%} of the time. What binds: {bound}. "
+        "token takes {step}; prompts take {share:.0%} of the time. {bound} "
         "A replica keeps up with {stable} requests/s at most ({low} to {high})."
     ).format(
         rate=rate(reading.requests_per_s),
         running=rate(reading.running_requests or 0.0),
         step=seconds(steady.decode_step_s if steady else 0.0),
         share=reading.prefill_share or 0.0,
-        bound=_(reading.bound),
+        bound=waits_for(reading.bound),
         stable=rate(stable.mid),
         low=rate(stable.low),
         high=rate(stable.high),

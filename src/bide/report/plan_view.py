@@ -70,12 +70,18 @@ def view(plan: Plan) -> PlanView:
         assumptions=tuple(assumption_lines(plan)),
         limits=tuple(limit_lines()),
         sources=tuple(source_lines(plan)),
-        reproduce=f"bide plan {plan.question.file}" if plan.question.file else "",
+        reproduce=_reproduce(plan),
         legend=_(
             "The likely value, and in brackets its range from the fast to the slow end. ∞: at the slow end the queue "
             "grows without end. Kept: yes, at the slow end too; likely, at the likely value; no."
         ),
     )
+
+
+def _reproduce(plan: Plan) -> str:
+    if not plan.question.file:
+        return ""
+    return f"bide plan {plan.question.file}" + (f" --profile {plan.profile_file}" if plan.profile_file else "")
 
 
 def _sentence(plan: Plan) -> str:
@@ -112,7 +118,9 @@ def _fleet(option: Option | None) -> str:
 
 def _sureness(plan: Plan) -> str:
     """How sure the sentence is: what the slow end of the step times would take."""
-    why = _("Step times are rooflines that no measurement of yours has calibrated yet")
+    profile = plan.profile
+    why = _("Times are predictions of a model fitted to measured runs (profile {name} of {date})")
+    why = why.format(name=profile.name, date=profile.date)
     if not plan.feasible:
         return why + "."
     surely = plan.gpus_surely
@@ -120,7 +128,7 @@ def _sureness(plan: Plan) -> str:
         text = _("{why}: at their slow end not even {most} GPUs are enough. Measure before you buy.")
         return text.format(why=why, most=plan.question.hardware.max_gpus)
     if surely <= plan.gpus:
-        return _("{why}, and still this is enough at their slow end.").format(why=why)
+        return _("{why}; this is enough at their slow end too.").format(why=why)
     if plan.usd_per_month_surely is None:
         text = _("That is the likely answer. {why}: at their slow end it takes {surely} GPUs.")
         return text.format(why=why, surely=count(surely))

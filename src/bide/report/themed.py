@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ _VARIABLES = {
     **{part: f"var(--part-{number})" for number, part in enumerate(PARTS, 1)},
 }
 _FONT = "system-ui, sans-serif"
+_DESCRIBED = re.compile(r"""<(path)([^<>]*? aria-label="([^"]*)"[^<>]*?)/>""")
 _PAGE = Path(__file__).with_name("templates") / "page.css"
 
 
@@ -52,6 +54,11 @@ def svg(chart: Any, width: int, height: int) -> str:
     return drawn
 
 
+def titled(drawn: str) -> str:
+    """An SVG whose marks show their descriptions where the pointer rests on them."""
+    return _DESCRIBED.sub(r"<\1\2><title>\3</title></\1>", drawn)
+
+
 def rows(values: Sequence[Mapping[str, object]]) -> Any:
     """Inline data for a chart."""
     return {"values": list(values)}
@@ -65,15 +72,19 @@ def log_scale(base: int) -> alt.Scale:
 
 
 def round_ticks(values: Sequence[float]) -> alt.Axis:
-    """1, 2, 5, 10, 20, 50, ... within the values; only powers of ten where those would be many."""
+    """1, 2, 5, 10, 20, 50, ... within the values; only powers of ten where those would be many, more where few."""
     import altair as alt
 
     low, high = min(values, default=1.0), max(values, default=1.0)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    fine = [step * 10.0**decade for decade in decades for step in (1, 2, 5)]
-    shown = [tick for tick in fine if low / 1.3 <= tick <= high * 1.3]
-    coarse = [tick for tick in shown if math.log10(tick).is_integer()]
-    return alt.Axis(values=shown if len(shown) < 8 else coarse, format="~g")
+
+    def within(*steps: float) -> list[float]:
+        every = [step * 10.0**decade for decade in decades for step in steps]
+        return [tick for tick in every if low / 1.3 <= tick <= high * 1.3]
+
+    usual = within(1, 2, 5)
+    few, many = sum(low <= tick <= high for tick in usual) < 3, len(usual) >= 8
+    return alt.Axis(values=within(1, 1.5, 2, 3, 4, 5, 6, 8) if few else within(1) if many else usual, format="~g")
 
 
 def rule(value: float, text: str) -> list[alt.Chart]:
@@ -97,10 +108,23 @@ def mark(x: float, y: float, text: str, place: Mapping[str, Any]) -> list[alt.Ch
 
 def painted(drawn: str) -> str:
     """An SVG of `svg` for a file of its own: the page's colours in light, on white."""
-    light = re.findall(r"(--[\w-]+):\s*(#[0-9a-fA-F]{6})", _PAGE.read_text(encoding="utf-8").partition("@media")[0])
-    for variable, colour in light:
+    for variable, colour in _light().items():
         drawn = drawn.replace(f"var({variable})", colour)
     return drawn.replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
+
+
+def coloured(chart: Any) -> Any:
+    """An Altair chart in the page's light colours, for a notebook."""
+    light, spec = _light(), json.dumps(chart.to_dict())
+    for role, variable in _VARIABLES.items():
+        spec = spec.replace(role, light[variable.removeprefix("var(").removesuffix(")")])
+    return type(chart).from_dict(json.loads(spec))
+
+
+def _light() -> dict[str, str]:
+    """The page's variables in light."""
+    text = _PAGE.read_text(encoding="utf-8").partition("@media")[0]
+    return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-fA-F]{6})", text))
 
 
 def png(drawn: str) -> bytes:

@@ -11,6 +11,7 @@ from bide.interval import Interval
 from bide.units import format_seconds
 
 if TYPE_CHECKING:
+    from bide.facts.deployment import Deployment
     from bide.metrics import Latency
     from bide.plan.question import Measure
 
@@ -56,7 +57,13 @@ def count(value: float) -> str:
 
 
 def usd(value: float) -> str:
-    """Cents below 100, whole dollars above."""
+    """Two digits below 1, cents below 100, whole dollars above.
+
+    >>> usd(0.0187), usd(0.4), usd(3.5), usd(1234.5)
+    ('$0.019', '$0.40', '$3.50', '$1,234')
+    """
+    if 0 < value < 0.1:
+        return f"${rounded(value):f}".rstrip("0")
     return f"${value:,.2f}" if value < 100 else f"${value:,.0f}"
 
 
@@ -90,3 +97,22 @@ def listed(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return _("{first} and {last}").format(first=", ".join(names[:-1]), last=names[-1])
+
+
+def place(deployment: Deployment) -> str:
+    """The hardware and the engine, as one would say it."""
+    one = deployment.gpu.id if deployment.gpu else _("a pool that was given")
+    where = cards(deployment, deployment.replica_gpus) if deployment.replica_gpus > 1 else one
+    return f"{where}, {engine_name(deployment)}"
+
+
+def cards(deployment: Deployment, gpus: int) -> str:
+    """`4 x h100-sxm (TP2)`: so many GPUs, with the split of a replica where it has several."""
+    gpu = deployment.gpu.id if deployment.gpu else _("pools of that size")
+    split = [f"{k}{v}" for k, v in (("TP", deployment.tp), ("PP", deployment.pp), ("DP", deployment.dp)) if v > 1]
+    return f"{gpus} x {gpu}" + (f" ({', '.join(split)})" if split else "")
+
+
+def engine_name(deployment: Deployment) -> str:
+    """`vllm 0.33.0`."""
+    return f"{deployment.engine.name} {deployment.engine.version_text}"

@@ -1,42 +1,40 @@
-"""The steady state of one replica in closed form, and a request table from a simple queue on top of it.
+"""One replica walked by a workload's own requests: when each of them gets its first token and its last.
 
-With B requests running on average, X the GPU seconds that a prompt adds, N the steps that a request
-needs and D(B) the seconds of a step that only decodes:
+`simulate.loops` has the steady state in closed form, as means over requests that are all alike. What takes
+percentiles needs the requests themselves: their pairs of lengths, and their arrivals. A `Replica` asks
+`loops` how R running requests split into those that decode and those that prefill (for a request of mean
+lengths), for the pace of each request of the workload beside them, and, from the means of those, for the
+rate that keeps R running. The highest stable rate is the largest such rate up to a full replica.
 
-- a share rho = rate x X of the GPU's time is prefill; the rest gives steps of D(B), so the time
-  between tokens is D(B) / (1 - rho) on average;
-- Little's law: B = rate x (X + N D(B) / (1 - rho)), hence rate(B) = 1 / (X + (X + N D(B)) / B);
-- B is at most what the cache pool holds or the engine admits (`slots`), so the highest stable rate
-  is the largest rate(B) up to there.
-
-Percentiles come from walking the workload's own requests through two queues, one request at a time:
-a free slot (first come, first served, `slots` of them) and the prefill ahead of it (one server),
-while decoding advances in the time that prefill leaves. The two waits are added, which is
-pessimistic where both bind. Everything grows with the rate, request by request: more load is never
-faster. Not counted: preemption and recomputing, prefix-cache hits, tails of a step.
+Each request then goes through two queues: for a free slot (first come, first served, `slots` of them), and
+for the prefill ahead of it (one server; several batches prefill side by side, as one that is so much
+faster), while decoding advances in the time that prefill leaves. The two waits are added, which is
+pessimistic where both bind. With rho of the time spent on prefill and D a step that only decodes, the mean
+time between tokens is D / (1 - rho). More load is never faster, but for a percent or two where prompts that
+prefill together share the reading of experts. Not counted: preemption and recomputing, prefix-cache hits,
+drafts, tails of a step. Pessimistic, too, where most of the time is prefill and answers are a few tokens:
+tokens are counted between the prompts of a burst, not beside them.
 """
 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from bide.physics.steptime import StepTable, chunk_count
+from bide.physics.steptime import StepTable
 from bide.records import RequestTable
+from bide.simulate.loops import STEP_UNDER_WAY
+from bide.simulate.pace import Pace, Replicas
 from bide.workload.requests import Workload
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 
-Bound = Literal["memory bandwidth", "compute", "prefill", "cache pool", "max_num_seqs", "unstable"]
-
-_STEP_UNDER_WAY = 0.5
-"""Of the step that runs when a request arrives, this much is still to come, on average."""
 _GRID = 40
 _FEWEST_REQUESTS = 4096
 
@@ -47,61 +45,40 @@ class Steady:
 
     requests_per_s: float
     running_requests: float
+    decoding: float
+    """Sequences that each batch decodes; the others prefill."""
     decode_step_s: float
+    """A step that only decodes."""
     prefill_share: float
-    bound: Bound
+    """Of the time of each batch."""
 
     @property
     def tpot_s(self) -> float:
-        """Mean time between tokens: D(B) / (1 - rho)."""
+        """Mean time between tokens: D / (1 - rho)."""
         return self.decode_step_s / (1 - self.prefill_share)
 
 
 @dataclass(frozen=True, eq=False)
 class Replica:
-    """One replica and the workload that it serves. `kv_bytes` is a running request's mean cache on one GPU."""
+    """One replica and the workload that it serves."""
 
     table: StepTable
     workload: Workload
     kv_bytes: float
+    """That a running request makes one GPU read in a step, on average; all pipeline stages together."""
     pool_requests: float
-    """How many running requests of mean size the pool holds."""
-    max_num_seqs: int
+    """How many running requests of mean size the pools of the replica hold."""
+    most_requests: int
+    """That the engine admits to it."""
     budget_tokens: int
     request_s: float = 0.0
+    batches: int = 1
+    """That run at once: data-parallel groups x pipeline stages. Each has its part of the running requests."""
 
     @property
     def slots(self) -> int:
         """Requests that run at once, at most; 0 where not even one fits."""
-        return int(min(self.pool_requests, self.max_num_seqs))
-
-    @cached_property
-    def _curve(self) -> tuple[Floats, Floats]:
-        """(B, rate) pairs from an empty replica to a full one; the rate never falls."""
-        import numpy as np
-
-        if self.slots < 1:
-            return np.zeros(1), np.zeros(1)
-        running = np.unique(np.geomspace(0.05, self.slots, _GRID))
-        steps = self._steps.mean()
-        decode_s = self.table.decode_s(running, self.kv_bytes)
-        prefill_s = np.array([self._prefill_s(count).mean() for count in running])
-        rates = 1 / (prefill_s + (prefill_s + steps * decode_s) / running)
-        return np.concatenate(([0.0], running)), np.concatenate(([0.0], np.maximum.accumulate(rates)))
-
-    @cached_property
-    def _work(self) -> Workload:
-        """The workload, played over and over where it is short, so that queues have time to build up."""
-        return self.workload.repeated(_FEWEST_REQUESTS)
-
-    @cached_property
-    def _steps(self) -> Floats:
-        """Steps from admission to the last token: the prompt's chunks, the later tokens, the step under way."""
-        chunks = chunk_count(self._work.prompt_tokens, self.budget_tokens)
-        return chunks + self._work.output_tokens - 1 + _STEP_UNDER_WAY
-
-    def _prefill_s(self, running: float) -> Floats:
-        return self.table.prefill_s(self._work.prompt_tokens, self.budget_tokens, running)
+        return int(min(self.pool_requests, self.most_requests))
 
     @property
     def highest_stable_rate(self) -> float:
@@ -116,18 +93,9 @@ class Replica:
             return None
         running, rates = self._curve
         count = float(np.interp(requests_per_s, rates, running))
-        decode_s = float(self.table.decode_s(count, self.kv_bytes))
-        share = requests_per_s * float(self._prefill_s(count).mean())
-        return Steady(requests_per_s, count, decode_s, share, self._bound(count, share))
-
-    def _bound(self, running: float, prefill_share: float) -> Bound:
-        """What more of would help most: room for requests, or the busier of the card's two sides."""
-        if running > 0.9 * self.slots:
-            return "cache pool" if self.pool_requests < self.max_num_seqs else "max_num_seqs"
-        if prefill_share > 0.5:
-            return "prefill"
-        flat = self.table.linear(running) < 1.5 * self.table.linear(1.0)
-        return "memory bandwidth" if flat else "compute"
+        pace = _mean(self._pace(self.workload, count))
+        share = requests_per_s * float(pace.spread_s)
+        return Steady(requests_per_s, count, float(pace.decoding), float(pace.decode_s), share)
 
     def requests(self, requests_per_s: float) -> RequestTable | None:
         """The workload's requests, arriving at this mean rate, each with its times; None where unstable."""
@@ -138,12 +106,14 @@ class Replica:
             return None
         work = self._work
         arrivals_s = work.arrivals_s(requests_per_s)
-        prefill_s = self._prefill_s(steady.running_requests)
-        residence_s = prefill_s + self._steps * steady.tpot_s
+        rows, pace = self._rows(work), self._pace(work, steady.running_requests)
+        residence_s = pace.prompt_s + pace.held_s / (1 - steady.prefill_share)
         outside_s = _slot_waits(arrivals_s, residence_s, self.slots) + self.request_s
-        prefilled_s, last_s = _prefill_then_decode(arrivals_s, prefill_s, self._steps * steady.decode_step_s)
-        first_steps = chunk_count(work.prompt_tokens, self.budget_tokens) + _STEP_UNDER_WAY
-        first_s = prefilled_s + first_steps * steady.decode_step_s
+        under_way_s = STEP_UNDER_WAY * np.minimum(pace.decoding * self.batches, 1.0) * pace.decode_s
+        beside_s = pace.chunk_steps_s / rows.chunks_a_step / self.batches
+        started_s, last_s = _prefill_then_decode(arrivals_s, pace.spread_s, beside_s, pace.held_s + under_way_s)
+        first_s = started_s + pace.prompt_s + pace.chunk_steps_s + under_way_s
+        last_s += pace.prompt_s - pace.spread_s
         return RequestTable.of(
             arrivals_s,
             first_s + outside_s,
@@ -152,18 +122,83 @@ class Replica:
             work.output_tokens,
         )
 
+    @cached_property
+    def _curve(self) -> tuple[Floats, Floats]:
+        """(R, rate) pairs from an empty replica to a full one; the rate never falls."""
+        import numpy as np
 
-def _prefill_then_decode(arrivals_s: Floats, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floats]:
-    """When each prompt is through, and when its `decode_s` of otherwise idle server are over.
+        if self.slots < 1:
+            return np.zeros(1), np.zeros(1)
+        running = np.unique(np.geomspace(0.05, float(self._typical.places), _GRID))
+        rates = np.array([float(_mean(self._pace(self.workload, count)).open_rate(count)) for count in running])
+        return np.concatenate(([0.0], running)), np.concatenate(([0.0], np.maximum.accumulate(rates)))
 
+    @cached_property
+    def _work(self) -> Workload:
+        """The workload, played over and over where it is short, so that queues have time to build up."""
+        return self.workload.repeated(_FEWEST_REQUESTS)
+
+    @cached_property
+    def _typical(self) -> Replicas:
+        """One row: a request of mean lengths."""
+        import numpy as np
+
+        work = self.workload
+        return self._alike(np.mean(work.prompt_tokens), np.mean(np.maximum(work.output_tokens, 1)))
+
+    def _rows(self, work: Workload) -> Replicas:
+        """A row for each request of `work`."""
+        return self._alike(work.prompt_tokens, work.output_tokens)
+
+    def _alike(self, prompt_tokens: ArrayLike, output_tokens: ArrayLike) -> Replicas:
+        import numpy as np
+
+        values = {
+            "kv_bytes": self.kv_bytes,
+            "prompt_tokens": prompt_tokens,
+            "output_tokens": output_tokens,
+            "slots": self.slots,
+            "batches": self.batches,
+            "budget_tokens": self.budget_tokens,
+            "tokens_each": 1.0,
+            "tokens_got": 1.0,
+            "request_s": self.request_s,
+            **dict.fromkeys(("burst", "bunching_scale", "bunching_power"), 0.0),
+        }
+        columns = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
+        return Replicas(table=self.table, **columns)
+
+    def _pace(self, work: Workload, running: float) -> Pace:
+        """The pace of each request of `work` beside others, `running` in all."""
+        import numpy as np
+
+        rows, typical = self._rows(work), self._typical.pace(np.asarray(running))
+        return rows.pace_of(typical.decoding, np.minimum(typical.together, rows.chunks_a_step))
+
+
+def _mean(pace: Pace) -> Pace:
+    """Of one that is alike for all, over all requests."""
+    import numpy as np
+
+    return Pace(*(np.asarray(np.mean(getattr(pace, field.name))) for field in fields(Pace)))
+
+
+def _prefill_then_decode(
+    arrivals_s: Floats, work_s: Floats, beside_s: Floats, decode_s: Floats
+) -> tuple[Floats, Floats]:
+    """When each prompt's prefill begins, and when `decode_s` of time that prefill leaves have gone by since its end.
+
+    The next begins after its `work_s` and `beside_s`, its part of the decoding in full steps that prefill it.
     The same traffic is played once more behind, so that the last requests do not decode undisturbed.
     """
     import numpy as np
 
     count = len(arrivals_s)
-    twice_s, work_s = np.concatenate((arrivals_s, arrivals_s + arrivals_s[-1])), np.tile(prefill_s, 2)
-    ends = _one_server_ends(twice_s, work_s)
-    return ends[:count], _after_idle(ends[:count], decode_s, ends, work_s)
+    twice_s = np.concatenate((arrivals_s, arrivals_s + arrivals_s[-1]))
+    service_s, work_s = np.tile(work_s + beside_s, 2), np.tile(work_s, 2)
+    begins = _one_server_ends(twice_s, service_s) - service_s
+    ends = begins + work_s
+    return begins[:count], _after_idle(ends[:count], decode_s, ends, work_s)
 
 
 def _one_server_ends(arrivals_s: Floats, service_s: Floats) -> Floats:

@@ -1,0 +1,1 @@
+"""Calibration: measured runs to the terms of a profile, with their spread."""

@@ -1,0 +1,56 @@
+"""How near a deployment is to the runs that a profile was fitted to, and how far off its times may be for that."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from bide.facts.deployment import Deployment
+from bide.i18n import _
+from bide.physics.profile import Profile, Spread
+from bide.physics.reached import era
+from bide.sourced import Assumption
+
+Nearness = Literal["near", "model", "gpu", "far"]
+_FURTHER = 1.5
+"""Intervals of kinds of hardware that no run covers are those of GPUs held out, so much wider: a guess."""
+
+
+def nearness(profile: Profile, deployment: Deployment) -> Nearness:
+    """`near`: runs of this model and this GPU; `model`: of the GPU alone; `gpu`: of neither, but of its kind."""
+    gpu = deployment.gpu
+    if gpu is None or gpu.vendor not in ("nvidia", "amd"):
+        return "far"
+    if gpu.id not in profile.seen["gpus"]:
+        return "gpu"
+    return "near" if deployment.model.name in profile.seen["models"] else "model"
+
+
+def factors(profile: Profile, deployment: Deployment, stated: bool) -> dict[str, tuple[float, float]]:
+    """By metric: what to multiply a prediction with for its 10th and 90th percentile."""
+    near = nearness(profile, deployment)
+    kind = "gpu" if near == "far" else near
+    spread: Spread = profile.spread.get(f"{kind}/{era(deployment, stated)}") or profile.spread[kind]
+    wider = _FURTHER if near == "far" else 1.0
+    return {
+        metric: (math.exp(min(spread.low[metric], 0.0) * wider), math.exp(max(spread.high[metric], 0.0) * wider))
+        for metric in spread.low
+    }
+
+
+def nearness_text(profile: Profile, deployment: Deployment) -> str:
+    """The same in words."""
+    gpu = deployment.gpu.id if deployment.gpu else ""
+    texts = {
+        "near": _("it holds runs of this model on {gpu}"),
+        "model": _("it holds runs of other models on {gpu}"),
+        "gpu": _("it holds no run on {gpu}: shares of its peaks are those of the nearest kind of GPU"),
+        "far": _("it holds no run on hardware like {gpu}: the interval is a guess"),
+    }
+    return texts[nearness(profile, deployment)].format(gpu=gpu)
+
+
+def step_assumption(profile: Profile, deployment: Deployment) -> Assumption:
+    """Where the step times of `deployment` come from: every answer that has times lists it."""
+    value = _("roofline with the profile {name} of {date}").format(name=profile.name, date=profile.date)
+    return Assumption("step times", value, f"{profile.summary}; {nearness_text(profile, deployment)}")

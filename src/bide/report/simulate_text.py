@@ -1,0 +1,149 @@
+"""A simulation in words and tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from bide.i18n import _
+from bide.report.words import seconds
+from bide.simulate.simulation import Simulation
+from bide.simulate.summary.summarise import Metric, Percentile, Summary
+
+_SURE = ("ttft", "tpot", "e2e")
+
+
+def metric_name(metric: Metric) -> str:
+    return {
+        "ttft": _("TTFT"),
+        "tpot": _("TPOT"),
+        "itl": _("ITL"),
+        "e2e": _("E2E"),
+        "queue": _("queue wait"),
+    }[metric]
+
+
+def sentences(made: Simulation) -> Iterator[str]:
+    """The answer first; then that it is none, where the queue grows."""
+    summary, deployment, rules = made.summary, made.deployment, made.rules
+    gpu = deployment.gpu.id if deployment.gpu else ""
+    text = _("{replicas} x {model} on {gpus} {gpu}, {rate:.3g} requests/s: {figures}.")
+    figures = [
+        _("{name} p95 {value}").format(name=metric_name(each.metric), value=seconds(_of(each.percentiles, 95).value))
+        for each in summary.latencies
+        if each.metric in _SURE and each.count
+    ]
+    yield text.format(
+        replicas=rules.replicas,
+        model=deployment.model.name,
+        gpus=deployment.replica_gpus,
+        gpu=gpu,
+        rate=summary.requests_per_s,
+        figures=", ".join(figures) or _("no request was served"),
+    )
+    if summary.queue.grows:
+        one, *_rest, four = summary.queue.quarters
+        grown = _("Not stationary: the queue grows, from {one:,.0f} to {four:,.0f} waiting requests.")
+        yield grown.format(one=one, four=four) + " " + _("A longer run would wait longer.")
+
+
+def _of(percentiles: tuple[Percentile, ...], percent: int) -> Percentile:
+    return next(each for each in percentiles if each.percent == percent)
+
+
+def latency_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
+    """A row a metric and percentile: the value, its interval, and what the step model's error makes of it."""
+    headers = [_("metric"), _("percentile"), _("value"), _("95 % of runs"), _("step times off")]
+    rows = []
+    for latency in summary.latencies:
+        for number, each in enumerate(latency.percentiles):
+            name = metric_name(latency.metric) if number == 0 else ""
+            rows.append([name, f"p{each.percent}", duration(each.value), _range(each.low, each.high), _step(each)])
+    return headers, rows
+
+
+def _step(each: Percentile) -> str:
+    return "" if each.step_low is None or each.step_high is None else _range(each.step_low, each.step_high)
+
+
+def _range(low: float, high: float) -> str:
+    return _("{low} to {high}").format(low=duration(low), high=duration(high))
+
+
+def duration(value: float) -> str:
+    """Three digits in a readable unit; nothing for what there is not."""
+    if not math.isfinite(value):
+        return "-"
+    if value >= 1:
+        return f"{value:,.3g} s" if value < 1000 else f"{value:,.0f} s"
+    return f"{value * 1e3:.3g} ms"
+
+
+def facts(made: Simulation) -> Iterator[tuple[str, str]]:
+    """Name and text of what else was seen."""
+    summary = made.summary
+    window = summary.window
+    how = _("as given") if window.given else _("three mean stays, at most a fifth of the run")
+    yield (
+        _("measured"),
+        _("{n:,} requests from {start} to {end}; warm-up before: {how}").format(
+            n=summary.requests, start=duration(window.start_s), end=duration(window.end_s), how=how
+        ),
+    )
+    yield (
+        _("rates"),
+        _(
+            "{sent:.3g} requests/s sent, {done:.3g} done; tokens/s: {prompt:,.0f} of prompts, {output:,.0f} of output"
+        ).format(
+            sent=summary.requests_per_s,
+            done=summary.completed_per_s,
+            prompt=summary.prompt_tokens_per_s,
+            output=summary.output_tokens_per_s,
+        ),
+    )
+    if summary.goodput:
+        yield _("goodput"), _goodput(summary)
+    yield (
+        _("engines"),
+        _(
+            "{running:,.1f} running and {waiting:,.1f} waiting on average; cache {kv:.0%} full, {peak:.0%} at most"
+        ).format(running=summary.running, waiting=summary.waiting, kv=summary.kv_share, peak=summary.peak_kv_share),
+    )
+    yield (
+        _("cache"),
+        _("{hits:.1%} of prompt tokens found; {preemptions:,} preemptions").format(
+            hits=summary.cached_share, preemptions=summary.preemptions
+        ),
+    )
+    failed = {name: count for name, count in summary.by_status.items() if name != "ok"}
+    if failed or summary.retries:
+        told = [f"{name} {count:,}" for name, count in failed.items()]
+        yield _("not served"), ", ".join([*told, _("{n:,} sent again").format(n=summary.retries)])
+
+
+def _goodput(summary: Summary) -> str:
+    found = summary.goodput
+    assert found is not None
+    limits = ", ".join(f"{name.upper()} <= {duration(limit)}" for name, limit in found.limits_s.items())
+    text = _("{share:.1%} of requests ({low:.1%} to {high:.1%}), {rate:.3g}/s, within {limits}")
+    return text.format(
+        share=found.share, low=found.low_share, high=found.high_share, rate=found.requests_per_s, limits=limits
+    )
+
+
+def endnotes(made: Simulation) -> Iterator[str]:
+    """What the columns mean, what was noted and what was assumed."""
+    yield _("- 95 % of runs: block bootstrap in time")
+    yield _("- Step times off: the same run with steps at the 10th and 90th percentile of their model's error")
+    for warning in (*made.deployment.warnings, *made.traffic.notes):
+        yield f"- {warning}"
+    if not made.rules.blind(made.rules.replicas * made.setup.engines) and _leaves(made):
+        yield _(
+            "- A request that is being served when its client leaves is served to the end; one that waits is dropped."
+        )
+    for assumption in made.assumptions:
+        yield _("- Assumed: {assumption}").format(assumption=assumption)
+
+
+def _leaves(made: Simulation) -> bool:
+    return made.rules.patience_s is not None or made.rules.timeout_s is not None

@@ -1,0 +1,68 @@
+"""What a fleet is told: how many replicas, who gets a request, when replicas come and go, how long clients wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from bide.errors import BadInput
+from bide.i18n import _
+
+RouterName = Literal["round-robin", "random", "least-requests", "least-kv", "prefix", "two-choices"]
+ROUTERS: tuple[RouterName, ...] = get_args(RouterName)
+_BLIND: tuple[RouterName, ...] = ("round-robin", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Something that happens to a replica (counted from 0) at a time of the run, in seconds."""
+
+    replica: int
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetRules:
+    """Times are seconds. Replicas are there from the beginning unless `starts` names them.
+
+    `start_up_s`: from starting a replica to its first request, also after a failure. A failed replica
+    loses its requests, which their clients send again if they retry. Clients give up on a request
+    that has no first token after `patience_s`, or no last one after `timeout_s`; a router that finds
+    `queue_limit` requests waiting at its choice refuses. After a time-out, a refusal or a failure a
+    client sends the request again up to `retries` times, `backoff_s` later, then twice that, and so on.
+    """
+
+    replicas: int = 1
+    router: RouterName = "round-robin"
+    starts: tuple[At, ...] = ()
+    failures: tuple[At, ...] = ()
+    start_up_s: float = 0.0
+    patience_s: float | None = None
+    timeout_s: float | None = None
+    retries: int = 0
+    backoff_s: float = 1.0
+    queue_limit: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.replicas <= 10_000:
+            raise BadInput("replicas", self.replicas, _("1 to 10,000"))
+        if self.router not in ROUTERS:
+            raise BadInput("router", self.router, _("one of {names}").format(names=", ".join(ROUTERS)))
+        for field, events in (("start", self.starts), ("fail", self.failures)):
+            for event in events:
+                if not 0 <= event.replica < self.replicas:
+                    allowed = _("a replica from 0 to {last}").format(last=self.replicas - 1)
+                    raise BadInput(field, event.replica, allowed)
+        if self.retries < 0 or self.start_up_s < 0 or self.backoff_s < 0:
+            raise BadInput("retries", self.retries, _("retries, --start-up and --backoff of 0 or more"))
+        for field, limit in (("patience", self.patience_s), ("timeout", self.timeout_s)):
+            if limit is not None and limit <= 0:
+                raise BadInput(field, limit, _("a time above 0"))
+        if self.queue_limit is not None and self.queue_limit < 0:
+            raise BadInput("queue_limit", self.queue_limit, _("0 or more"))
+
+    def blind(self, engines: int) -> bool:
+        """Whether where a request goes depends on nothing that happens, so that `engines` can be run one by one."""
+        events = (self.starts, self.failures, self.patience_s, self.timeout_s)
+        return self.queue_limit is None and not any(events) and (self.router in _BLIND or engines == 1)

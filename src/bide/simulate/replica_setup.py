@@ -1,0 +1,181 @@
+"""A deployment as the simulator wants it: its scheduler's limits and pool, and what its steps cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import cast
+
+from bide.errors import CannotBeMet
+from bide.facts.deployment import Deployment
+from bide.facts.layers import Cost
+from bide.i18n import _
+from bide.physics.blocks import BlockPool, FlatPool, Group, Pool
+from bide.physics.nearness import factors, step_assumption
+from bide.physics.profile import load_profile
+from bide.physics.steptime import StepTable
+from bide.simulate.cases import DRAFT_ACCEPTANCE, Case, case_of, draft_assumptions, stacked_amounts, stacked_reached
+from bide.simulate.scheduler.config import CacheGroup, GroupKind, Release, SchedulerConfig
+from bide.simulate.scheduler.cost import StepCost, StepTimes
+from bide.simulate.step_tables import Steps, tables
+from bide.sourced import Assumption
+
+_FIRST_OF_NEW_RULES = (0, 33)
+_FLAT_BLOCK_TOKENS = 16
+"""Of a pool of token slots, for want of blocks: sharing of prefixes is looked up in these."""
+_KINDS: dict[str, GroupKind] = {
+    "full": "full",
+    "window": "window",
+    "chunk": "chunk",
+    "state": "state",
+    "state_per_block": "full",
+}
+_SECONDS = ("fixed_s", "per_sequence_s", "per_kv_token_s", "per_area_s", "prefill_step_s")
+
+
+@dataclass(frozen=True, eq=False)
+class ReplicaSetup:
+    """One replica: `engines` schedulers side by side (data-parallel ranks x pipeline stages), all alike."""
+
+    deployment: Deployment
+    config: SchedulerConfig
+    cost: StepCost
+    request_s: float
+    """Outside the steps: HTTP, tokenising and the first delivery."""
+    engines: int
+    step_factors: tuple[float, float]
+    """What to multiply step times with for their 10th and 90th percentile."""
+    assumptions: tuple[Assumption, ...]
+
+    def slowed(self, factor: float) -> ReplicaSetup:
+        """The same with every step `factor` times as long."""
+        cost = self.cost
+        scaled = {name: getattr(cost, name) * factor for name in _SECONDS}
+        windows = tuple(seconds * factor for seconds in cost.per_window_token_s)
+        slow = replace(cost, linear_s=cost.linear_s * factor, per_window_token_s=windows, **scaled)
+        return replace(self, cost=slow)
+
+
+def setup_of(deployment: Deployment, profile: Path | None = None, steps: Steps = "roofline") -> ReplicaSetup:
+    """The simulator's inputs for `deployment`, its pool sized as the engine would.
+
+    Raises CannotBeMet where it does not fit, names no GPU or is an encoder-decoder; BadInput for a profile.
+    """
+    found = load_profile(profile)
+    case = case_of(deployment, stated=True)
+    reached = stacked_reached(found, [case])
+    stack, origins = tables(steps, [case], stacked_amounts([case]), reached)
+    config, notes = _config(case)
+    if origins[0].text:
+        notes = [*notes, Assumption(_("kernels"), origins[0].steps, origins[0].text)]
+    return ReplicaSetup(
+        deployment=deployment,
+        config=config,
+        cost=_cost(_row(stack, 0), case, config),
+        request_s=float(reached.request_s[0]),  # type: ignore[index]
+        engines=case.batches,
+        step_factors=factors(found, deployment, case.stated)["tpot_s"],
+        assumptions=(step_assumption(found, deployment), *draft_assumptions(deployment), *notes, *_parallel(case)),
+    )
+
+
+def _row(stack: StepTable, row: int) -> StepTable:
+    """One table of a stack."""
+    import numpy as np
+
+    count = len(stack.linear_s)
+
+    def one(value: object) -> float:
+        return float(np.broadcast_to(np.asarray(value), (count,))[row])
+
+    names = [field.name for field in fields(StepTable) if field.name != "linear_s"]
+    return StepTable(linear_s=stack.linear_s[row], **{name: one(getattr(stack, name)) for name in names})
+
+
+def _cost(table: StepTable, case: Case, config: SchedulerConfig) -> StepCost:
+    """What decoding reads, all pipeline stages together, and the table's times for it."""
+    read = case.read
+    cache = Cost(read.growing_bytes_per_token, read.windows, read.fixed_bytes)
+    times = cast("StepTimes", table)  # one table: its numbers are floats
+    return StepCost.of_table(times, cache, config.token_budget, float(table.prefill_step_s))
+
+
+def _config(case: Case) -> tuple[SchedulerConfig, list[Assumption]]:
+    """Limits and pool of one of the replica's schedulers."""
+    deployment, stages = case.deployment, case.deployment.pp
+    num_blocks, groups, notes = _pool(case.memory.pool)
+    config = SchedulerConfig(
+        num_blocks=max(1, num_blocks // stages),
+        groups=groups,
+        max_model_len=deployment.max_model_len,
+        max_num_seqs=max(1, deployment.max_num_seqs // stages),
+        max_num_batched_tokens=deployment.max_num_batched_tokens,
+        enable_chunked_prefill=deployment.enable_chunked_prefill,
+        enable_prefix_caching=False,
+        async_scheduling=deployment.async_scheduling,
+        speculative_tokens=deployment.speculative_tokens,
+        draft_acceptance=DRAFT_ACCEPTANCE if deployment.speculative_tokens else 0.0,
+        release=_release(deployment),
+    )
+    if deployment.engine.name != "vllm":
+        what = _("vLLM's, on a pool of the engine's size")
+        notes.append(
+            Assumption(_("scheduler"), what, _("{name}'s own is not simulated").format(name=deployment.engine.name))
+        )
+    return _cached(config, deployment, notes)
+
+
+def _cached(
+    config: SchedulerConfig, deployment: Deployment, notes: list[Assumption]
+) -> tuple[SchedulerConfig, list[Assumption]]:
+    """With prefix caching where it was asked for and the groups allow it."""
+    if not deployment.enable_prefix_caching:
+        return config, notes
+    try:
+        return replace(config, enable_prefix_caching=True), notes
+    except ValueError as error:
+        return config, [*notes, Assumption(_("prefix caching"), _("off"), str(error))]
+
+
+def _release(deployment: Deployment) -> Release:
+    new = deployment.engine.name != "vllm" or deployment.engine.version >= _FIRST_OF_NEW_RULES
+    return "0.33" if new else "0.32"
+
+
+def _pool(pool: Pool) -> tuple[int, tuple[CacheGroup, ...], list[Assumption]]:
+    """Blocks, block tables, and what is not as in the engine."""
+    if isinstance(pool, FlatPool):
+        tokens = max(pool.page_tokens, _FLAT_BLOCK_TOKENS)
+        return pool.tokens // tokens + 1, (CacheGroup("full", tokens),), []
+    if not pool.groups:
+        raise CannotBeMet(_("the model has no cache: there is nothing that a scheduler would hold back"))
+    return pool.num_blocks, tuple(_group(group, pool) for group in pool.groups), _unlike(pool.groups)
+
+
+def _group(group: Group, pool: BlockPool) -> CacheGroup:
+    """The member that needs most blocks speaks for the group: all hold as many as it does."""
+    spec = max((m.spec for m in group.members), key=lambda spec: spec.blocks(pool.max_model_len, pool.in_flight_tokens))
+    if spec.kind not in _KINDS:
+        raise CannotBeMet(_("encoder-decoder models are not simulated"))
+    kind = _KINDS[spec.kind]
+    return CacheGroup(kind, spec.block_tokens, spec.reach_tokens if kind in ("window", "chunk") else 0)
+
+
+def _unlike(groups: Sequence[Group]) -> list[Assumption]:
+    kinds = {member.spec.kind for group in groups for member in group.members}
+    if "state_per_block" not in kinds:
+        return []
+    return [Assumption(_("states"), _("one for each block"), _("allocated as full attention's blocks are"))]
+
+
+def _parallel(case: Case) -> tuple[Assumption, ...]:
+    """Ranks and stages are schedulers of their own here."""
+    deployment, made = case.deployment, []
+    if deployment.dp > 1:
+        why = _("the router chooses the rank too; steps of ranks are not kept together")
+        made.append(Assumption(_("data-parallel ranks"), deployment.dp, why))
+    if deployment.pp > 1:
+        why = _("each batch in the pipeline has its own share of the pool and of max_num_seqs")
+        made.append(Assumption(_("pipeline stages"), deployment.pp, why))
+    return tuple(made)

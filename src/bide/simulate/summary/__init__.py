@@ -1,0 +1,1 @@
+"""What a run says: percentiles with their intervals, rates, and whether it had settled."""

@@ -1,0 +1,185 @@
+"""The figures of a run: percentiles and how sure they are, goodput, rates, means over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bide import metrics
+from bide.simulate.fleet.run import FleetRun
+from bide.simulate.fleet.served import OK
+from bide.simulate.summary.bootstrap import block_count, percentile_intervals
+from bide.simulate.summary.window import Queue, Window, measured, queue_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Booleans = NDArray[np.bool_]
+
+Metric = Literal["ttft", "tpot", "itl", "e2e", "queue"]
+METRICS: tuple[Metric, ...] = ("ttft", "tpot", "itl", "e2e", "queue")
+PERCENTS = (50, 90, 95, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """Seconds. `low` to `high`: 95 % by the bootstrap, had the same traffic come on other days.
+
+    `step_low` to `step_high`: with the steps at the 10th and 90th percentile of the step-time model's error.
+    """
+
+    percent: int
+    value: float
+    low: float
+    high: float
+    step_low: float | None = None
+    step_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """One metric over the measured requests (`itl`: over the gaps between tokens)."""
+
+    metric: Metric
+    count: int
+    mean_s: float
+    percentiles: tuple[Percentile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Goodput:
+    """Requests that met every limit, of all that were sent in the window."""
+
+    limits_s: Mapping[str, float]
+    share: float
+    low_share: float
+    high_share: float
+    requests_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Over the window."""
+
+    window: Window
+    requests: int
+    by_status: Mapping[str, int]
+    latencies: tuple[Latency, ...]
+    goodput: Goodput | None
+    requests_per_s: float
+    """Sent."""
+    completed_per_s: float
+    prompt_tokens_per_s: float
+    output_tokens_per_s: float
+    running: float
+    waiting: float
+    kv_share: float
+    peak_kv_share: float
+    preemptions: int
+    cached_share: float
+    """Of the prompt tokens of admitted requests."""
+    retries: int
+    queue: Queue
+
+
+def values_of(run: FleetRun, metric: Metric) -> Floats:
+    """Seconds of every request; NaN for those that did not go well. Not for `itl`."""
+    if metric == "queue":
+        return run.queue_s
+    if metric == "itl":
+        raise ValueError("itl: of gaps, not of requests")
+    return metrics.latency_s(run.table, metric)
+
+
+def summarise(
+    run: FleetRun, window: Window, gaps: tuple[Floats, Floats], slo: Mapping[str, float] | None = None
+) -> Summary:
+    """The figures over `window`. `gaps`: (when, seconds) of times between tokens. `slo`: seconds by latency."""
+    import numpy as np
+
+    table, inside = run.table, measured(run, window)
+    blocks = block_count(window.seconds, _mean_stay_s(run, inside))
+    arrivals = table.arrival_s[inside]
+
+    def seen(metric: Metric) -> tuple[Floats, Floats]:
+        return gaps if metric == "itl" else (arrivals, values_of(run, metric)[inside])
+
+    ended = (table.last_token_s >= window.start_s) & (table.last_token_s <= window.end_s)
+    seconds = window.seconds or float("nan")
+    admitted = inside & np.isfinite(run.first_scheduled_s)
+    statuses, counts = np.unique(table.status[inside], return_counts=True)
+    over = run.timeline.time_s >= window.start_s
+    prompts = float(table.prompt_tokens[admitted].sum())
+    return Summary(
+        window=window,
+        requests=int(inside.sum()),
+        by_status=dict(zip(statuses.tolist(), counts.tolist(), strict=True)),
+        latencies=tuple(_latency(metric, *seen(metric), blocks) for metric in METRICS),
+        goodput=_goodput(run, inside, slo, blocks, seconds) if slo else None,
+        requests_per_s=float(inside.sum()) / seconds,
+        completed_per_s=float(ended.sum()) / seconds,
+        prompt_tokens_per_s=float(table.prompt_tokens[ended].sum()) / seconds,
+        output_tokens_per_s=float(table.output_tokens[ended].sum()) / seconds,
+        running=float(run.timeline.running[over].mean()),
+        waiting=float(run.timeline.waiting[over].mean()),
+        kv_share=float(run.timeline.kv_share[over].mean()),
+        peak_kv_share=float(run.timeline.kv_share[over].max()),
+        preemptions=int(table.preemptions[inside].sum()),
+        cached_share=float(table.cached_tokens[admitted].sum()) / prompts if prompts else 0.0,
+        retries=int((run.attempts[inside] - 1).sum()),
+        queue=queue_of(run, window),
+    )
+
+
+def _mean_stay_s(run: FleetRun, inside: Booleans) -> float:
+    import numpy as np
+
+    stays = (run.table.last_token_s - run.table.arrival_s)[inside & np.isfinite(run.table.last_token_s)]
+    return float(stays.mean()) if len(stays) else 0.0
+
+
+def _latency(metric: Metric, times_s: Floats, values: Floats, blocks: int) -> Latency:
+    import numpy as np
+
+    there = np.isfinite(values)
+    times_s, values = times_s[there], values[there]
+    if not len(values):
+        return Latency(metric, 0, float("nan"), ())
+    intervals = percentile_intervals(times_s, values, PERCENTS, blocks)
+    found = np.percentile(values, PERCENTS)
+    each = zip(PERCENTS, found.tolist(), intervals, strict=True)
+    made = tuple(Percentile(p, value, min(low, value), max(high, value)) for p, value, (low, high) in each)
+    return Latency(metric, len(values), float(values.mean()), made)
+
+
+def _goodput(run: FleetRun, inside: Booleans, slo: Mapping[str, float], blocks: int, seconds: float) -> Goodput:
+    """A request without a time between tokens meets any limit on it."""
+    import numpy as np
+
+    good = run.table.status == OK
+    for name, limit_s in slo.items():
+        values = metrics.latency_s(run.table, name)  # type: ignore[arg-type]  # checked where they are read
+        good &= (values <= limit_s) | (np.isnan(values) & (name == "tpot"))
+    met = good[inside]
+    share = float(met.mean()) if len(met) else float("nan")
+    low, high = _share_interval(run.table.arrival_s[inside], met, blocks)
+    return Goodput(dict(slo), share, min(low, share), max(high, share), float(met.sum()) / seconds)
+
+
+def _share_interval(times_s: Floats, met: Booleans, blocks: int) -> tuple[float, float]:
+    """95 % of the shares of redrawn runs."""
+    import numpy as np
+
+    if not len(met):
+        return float("nan"), float("nan")
+    edges = np.linspace(float(times_s.min()), float(times_s.max()), blocks + 1)[1:-1]
+    block = np.searchsorted(edges, times_s)
+    sent = np.bincount(block, minlength=blocks)
+    good = np.bincount(block, weights=met, minlength=blocks)
+    drawn = np.random.default_rng(0).multinomial(blocks, np.full(blocks, 1 / blocks), 400)
+    shares = (drawn @ good) / np.maximum(drawn @ sent, 1)
+    low, high = np.percentile(shares, (2.5, 97.5))
+    return float(low), float(high)

@@ -1,0 +1,1 @@
+"""Measures of a trace: lengths and their certainty, arrivals, prefix reuse, sessions."""

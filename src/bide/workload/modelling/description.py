@@ -1,0 +1,185 @@
+"""A workload described in a file: lengths, arrivals, sessions, shared prompts; after a trace or from figures alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bide.errors import BadInput, check_keys
+from bide.i18n import _
+from bide.sourced import Assumption, Source
+from bide.units import parse_seconds, parse_tokens
+from bide.workload.lengths import Parse, parse_lengths
+from bide.workload.modelling.choosing import Choice, arrivals_of, check, model_of
+from bide.workload.modelling.distributions import Distribution, Fixed
+from bide.workload.modelling.model import ClosedLoop, Model
+from bide.workload.modelling.pairs import Coupled
+from bide.workload.modelling.sessions import PACE, Growing, Pace
+from bide.workload.modelling.shared import SystemPrompt
+from bide.workload.reading.asking import Ask
+from bide.workload.reading.reader import read
+
+_KEYS = ("trace", "lengths", "arrivals", "sessions", "system_prompts", "block_tokens", "source")
+_ARRIVALS = (
+    "kind",
+    "rps",
+    "window",
+    "burstiness",
+    "peak_to_mean",
+    "hours",
+    "users",
+    "think",
+    "first_token",
+    "per_token",
+)
+_SESSIONS = ("turns", "first", "added", "output", "think", "max_context_tokens")
+_MAX_CONTEXT_TOKENS = 131_072
+
+
+def read_description(path: Path, ask: Ask | None = None) -> Model:
+    """The model in a YAML or JSON file. Raises BadInput naming the key."""
+    import yaml
+
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = (str(error).strip().splitlines() or [""])[0]
+        raise BadInput("workload", str(path), _("a workload file in YAML or JSON"), reason) from error
+    if not isinstance(given, dict):
+        raise BadInput("workload", str(path), _("a mapping with lengths, a trace or sessions"))
+    return model_from(given, path.parent, path.name, ask)
+
+
+def model_from(given: Mapping[str, Any], folder: Path, name: str, ask: Ask | None = None) -> Model:
+    """The model that a mapping describes; a trace's path is relative to `folder`."""
+    check_keys(given, _KEYS, "")
+    kinds = [key for key in ("trace", "lengths", "sessions") if key in given]
+    if kinds not in (["trace"], ["lengths"], ["sessions"]):
+        raise BadInput("workload", kinds or None, _("one of trace, lengths and sessions"))
+    choice = _choice(given)
+    if kinds == ["trace"]:
+        reading = read([folder / str(given["trace"])], ask, "trace")
+        return model_of(reading.trace, choice)
+    source = Source(str(given.get("source", _("described in {name}").format(name=name))), kind="given")
+    check(choice)
+    if kinds == ["sessions"]:
+        return _grown(given["sessions"], choice, source)
+    pairs = _pairs(given["lengths"])
+    arrivals, assumptions = arrivals_of(None, choice)
+    apart = Assumption(_("prompt and output lengths"), _("independent"), _("no correlation was given"))
+    made = (*assumptions, *pairs.prompt.assumptions, *pairs.output.assumptions)
+    every = made if "correlation" in given["lengths"] else (apart, *made)
+    return Model(pairs, arrivals, source, choice.system_prompts, choice.block_tokens, every)
+
+
+def _pairs(given: object) -> Coupled:
+    if not isinstance(given, Mapping):
+        raise BadInput("lengths", given, _("a mapping with prompt and output"))
+    check_keys(given, ("prompt", "output", "correlation"), "lengths")
+    for key in ("prompt", "output"):
+        if key not in given:
+            raise BadInput(f"lengths.{key}", None, _("lengths: a number, percentiles, or a shape"))
+    rho = number(given.get("correlation", 0.0), "lengths.correlation", -1, 1)
+    prompt, output = (parse_lengths(given[key], f"lengths.{key}") for key in ("prompt", "output"))
+    return Coupled(prompt, output, rho)
+
+
+def _choice(given: Mapping[str, Any]) -> Choice:
+    content = given.get("arrivals", {})
+    if not isinstance(content, Mapping):
+        raise BadInput("arrivals", content, _("a mapping with kind and rps"))
+    check_keys(content, _ARRIVALS, "arrivals")
+    at = {key: f"arrivals.{key}" for key in _ARRIVALS}
+    choice = Choice(
+        arrivals=str(content["kind"]) if "kind" in content else None,
+        rps=number(content["rps"], at["rps"], 1e-9, 1e9) if "rps" in content else None,
+        burstiness=number(content["burstiness"], at["burstiness"], 1e-3, 1e6) if "burstiness" in content else None,
+        peak_to_mean=number(content.get("peak_to_mean", 1.5), at["peak_to_mean"], 1, 12),
+        hours=_hours(content.get("hours", ())),
+        users=int(number(content["users"], at["users"], 1, 10**7)) if "users" in content else None,
+        think=parse_lengths(content["think"], at["think"], parse_seconds) if "think" in content else None,
+        pace=_pace(content),
+        system_prompts=_system(given.get("system_prompts", ())),
+    )
+    if "window" in content:
+        choice = replace(choice, window_s=parse_seconds(content["window"], at["window"]))
+    return replace(choice, block_tokens=parse_tokens(given.get("block_tokens", choice.block_tokens), "block_tokens"))
+
+
+def _pace(content: Mapping[str, Any]) -> Pace:
+    first = parse_seconds(content.get("first_token", PACE.first_s), "arrivals.first_token")
+    return Pace(first, parse_seconds(content.get("per_token", PACE.token_s), "arrivals.per_token"))
+
+
+def _hours(given: object) -> tuple[float, ...]:
+    allowed = _("24 weights, one an hour, not all 0")
+    if not isinstance(given, list | tuple) or (given and len(given) != 24):
+        raise BadInput("arrivals.hours", given, allowed)
+    hours = tuple(number(hour, "arrivals.hours", 0, 1e9) for hour in given)
+    if hours and not sum(hours):
+        raise BadInput("arrivals.hours", given, allowed)
+    return hours
+
+
+def _system(given: object) -> tuple[SystemPrompt, ...]:
+    if not isinstance(given, list | tuple):
+        raise BadInput("system_prompts", given, _("a list of tokens and share"))
+    prompts = []
+    for place, each in enumerate(given):
+        where = f"system_prompts[{place}]"
+        if not isinstance(each, Mapping):
+            raise BadInput(where, each, _("tokens and share"))
+        check_keys(each, ("tokens", "share"), where)
+        tokens = parse_tokens(each.get("tokens"), f"{where}.tokens")
+        prompts.append(SystemPrompt(tokens, number(each.get("share", 1.0), f"{where}.share", 0, 1)))
+    return tuple(prompts)
+
+
+def _grown(given: object, choice: Choice, source: Source) -> Model:
+    if not isinstance(given, Mapping):
+        raise BadInput("sessions", given, _("a mapping with turns, first, added, output and think"))
+    check_keys(given, _SESSIONS, "sessions")
+    for key in ("turns", "first", "output"):
+        if key not in given:
+            raise BadInput(
+                f"sessions.{key}", None, _("turns of a session, tokens of its first prompt and of an answer")
+            )
+    tokens = {key: parse_lengths(given[key], f"sessions.{key}") for key in ("turns", "first", "output")}
+    added: Distribution = parse_lengths(given["added"], "sessions.added") if "added" in given else Fixed(1.0)
+    think: Distribution = parse_lengths(given.get("think", {"p50": "10s"}), "sessions.think", parse_seconds)
+    largest = parse_tokens(given.get("max_context_tokens", _MAX_CONTEXT_TOKENS), "sessions.max_context_tokens")
+    sessions = Growing(tokens["turns"], tokens["first"], added, tokens["output"], think, choice.pace, largest)
+    if choice.rps is None or choice.arrivals == "closed":
+        raise BadInput("arrivals.rps", None, _("requests a second; sessions begin so often that this comes out"))
+    per_session = replace(choice, rps=choice.rps / sessions.mean_turns)
+    arrivals, assumptions = arrivals_of(None, per_session)
+    assert not isinstance(arrivals, ClosedLoop)
+    answer = Assumption(
+        _("time of an answer"),
+        _("{first:g} s and {token:g} s a token").format(first=choice.pace.first_s, token=choice.pace.token_s),
+        _("a turn follows the answer before it and the pause"),
+    )
+    made = (*assumptions, answer, *(a for each in (*tokens.values(), added, think) for a in each.assumptions))
+    return Model(sessions, arrivals, source, choice.system_prompts, choice.block_tokens, made)
+
+
+def number(given: object, field: str, low: float, high: float) -> float:
+    """A number within limits. Raises BadInput naming `field`."""
+    allowed = _("a number from {low:g} to {high:g}").format(low=low, high=high)
+    if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
+        raise BadInput(field, given, allowed)
+    return float(given)
+
+
+def parse_text(text: str, field: str, parse: Parse = parse_tokens) -> Distribution:
+    """`900`, `p50=900,p95=3800` or `normal:mean=900,sd=100`, as one writes them on a command line."""
+    shape, colon, rest = text.partition(":")
+    pairs = [part.partition("=") for part in (rest if colon else text).split(",")]
+    if not colon and len(pairs) == 1 and not pairs[0][1]:
+        return parse_lengths(text, field, parse)
+    if not all(equals for _name, equals, _value in pairs):
+        raise BadInput(field, text, _("a number, or figures such as p50=900,p95=3800"))
+    figures = {name.strip(): value.strip() for name, _equals, value in pairs}
+    return parse_lengths({shape.strip(): figures} if colon else figures, field, parse)

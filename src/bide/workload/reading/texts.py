@@ -1,0 +1,140 @@
+"""Conversations and prompts as text (ShareGPT, vLLM's custom data set): they need a tokenizer, or a rule of thumb."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bide.errors import BadInput
+from bide.i18n import _
+from bide.sourced import Assumption
+from bide.workload.prefixes import SEEN_BLOCK_TOKENS, chains_of_seen
+from bide.workload.reading.asking import Ask
+from bide.workload.reading.files import File
+from bide.workload.reading.raw import Raw
+from bide.workload.reading.report import Dropped, Finding
+
+CHARACTERS_PER_TOKEN = 4.0
+"""English text in the vocabularies of today: about 4 characters a token; other scripts have fewer."""
+Count = Callable[[str], int]
+
+
+def counter(tokenizer: str | None, field: str) -> tuple[Count, tuple[Assumption, ...]]:
+    """A function that counts tokens: with a tokenizer.json (or a folder that has one), else by characters.
+
+    Raises BadInput where the tokenizer cannot be read or the package for it is not there.
+    """
+    if tokenizer is None:
+        why = _("no tokenizer was given: --tokenizer FILE counts exactly")
+        assumed = Assumption(_("characters of a token"), CHARACTERS_PER_TOKEN, why)
+        return lambda text: max(1, round(len(text) / CHARACTERS_PER_TOKEN)) if text else 0, (assumed,)
+    path = Path(tokenizer)
+    path = path / "tokenizer.json" if path.is_dir() else path
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        hint = _("pip install tokenizers")
+        raise BadInput("tokenizer", tokenizer, _("nothing, while the package tokenizers is missing"), hint) from error
+    try:
+        loaded = Tokenizer.from_file(str(path))
+    except Exception as error:  # the package raises plain Exception for a file that it cannot read
+        raise BadInput(
+            "tokenizer", tokenizer, _("a tokenizer.json or a folder that has one"), str(error)[:100]
+        ) from error
+    return lambda text: len(loaded.encode(text, add_special_tokens=False).ids), ()
+
+
+def read_sharegpt(files: Sequence[File], ask: Ask, field: str) -> Raw:
+    """Conversations: every answer is a request whose prompt is the conversation so far. There are no times."""
+    import numpy as np
+
+    count, assumptions = counter(ask.tokenizer, field)
+    prompt, output, session, seen = [], [], [], []
+    conversations = unpaired = 0
+    for conversation in _conversations(files, field):
+        conversations += 1
+        before, told, answered = 0, 0, 0
+        for asks, text in conversation:
+            tokens = count(text)
+            if asks:
+                told += tokens
+            elif told and tokens:
+                prompt.append(before + told)
+                output.append(tokens)
+                session.append(conversations)
+                seen.append(before)
+                before, told, answered = before + told + tokens, 0, answered + 1
+        unpaired += not answered
+    prompts, sessions = np.array(prompt, np.int64), np.array(session, np.int64)
+    text = _("{count:,} conversations; prompts hold all that was said before").format(count=conversations)
+    dropped = (Dropped("no_exchange", unpaired, _("a conversation without a question and its answer")),)
+    return Raw(
+        len(prompt) + unpaired,
+        prompts,
+        np.array(output, np.int64),
+        blocks=chains_of_seen(prompts, seen, sessions, ask.block_tokens or SEEN_BLOCK_TOKENS),
+        session=sessions,
+        columns={"prompt": "conversations[].value", "output": "conversations[].value"},
+        dropped=dropped if unpaired else (),
+        findings=(Finding("sessions", text, {"sessions": conversations}),),
+        assumptions=assumptions,
+        made=True,
+    )
+
+
+def _conversations(files: Sequence[File], field: str) -> Iterator[Iterator[tuple[bool, str]]]:
+    """The turns of each conversation: whether the user speaks, and what."""
+    for file in files:
+        for record in _records(file, field):
+            turns = record.get("conversations", record.get("conversation")) if isinstance(record, dict) else None
+            if isinstance(turns, list):
+                yield ((_asks(turn), str(turn.get("value") or "")) for turn in turns if isinstance(turn, dict))
+
+
+def _asks(turn: dict[str, Any]) -> bool:
+    return str(turn.get("from", turn.get("role"))).lower() in ("human", "user", "system")
+
+
+def _records(file: File, field: str) -> Iterator[Any]:
+    with file.text() as text:
+        if file.kind == "jsonl":
+            for line in filter(str.strip, text):
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    yield None
+            return
+        try:
+            document = json.load(text)
+        except (ValueError, RecursionError) as error:
+            raise BadInput(field, str(file.path), _("one JSON document"), str(error)[:100]) from error
+    yield from document if isinstance(document, list) else [document]
+
+
+def read_custom(files: Sequence[File], ask: Ask, field: str) -> Raw:
+    """Lines with a `prompt`, and `output_tokens` where they have it. There are no times."""
+    import numpy as np
+
+    count, assumptions = counter(ask.tokenizer, field)
+    prompt, output, rows = [], [], 0
+    for file in files:
+        for record in _records(file, field):
+            rows += 1
+            text = record.get("prompt") if isinstance(record, dict) else None
+            tokens = count(text) if isinstance(text, str) else 0
+            if tokens:
+                asked = record.get("output_tokens")
+                prompt.append(tokens)
+                output.append(asked if isinstance(asked, int) and asked > 0 else 0)
+    left_out = rows - len(prompt)
+    return Raw(
+        rows,
+        np.array(prompt, np.int64),
+        np.array(output, np.int64),
+        columns={"prompt": "prompt", "output": "output_tokens"},
+        dropped=(Dropped("no_prompt", left_out, _("no prompt")),) if left_out else (),
+        assumptions=assumptions,
+        made=True,
+    )

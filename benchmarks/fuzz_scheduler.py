@@ -34,6 +34,8 @@ def main() -> int:
         if (difference := made.difference) is not None:
             different += 1
             print(f"seed {seed}: {case.words}: {difference}"[:600], flush=True)
+        if (seed + 1 - first) % 1000 == 0:
+            print(f"{seed + 1 - first:,} cases, {different} differ", file=sys.stderr, flush=True)
     said = ", ".join(f"{value:,} {name}" for name, value in totals.items())
     print(f"{count:,} cases, {different} differ; {said}; {time.perf_counter() - start_s:.0f} s")
     return 1 if different else 0

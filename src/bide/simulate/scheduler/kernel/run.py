@@ -53,7 +53,7 @@ Advance = Callable[[Ints, Floats, Ints, SmallInts, Floats, SmallInts, Rows, Time
 
 
 def _entry(stamp: int) -> Advance:
-    def advance(
+    def advance(  # noqa: PLR0912 (one loop, compiled)
         rules: Ints,
         costs: Floats,
         ints: Ints,

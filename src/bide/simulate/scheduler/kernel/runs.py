@@ -127,7 +127,7 @@ def list_run(ints: Ints, blocks: SmallInts, run: int) -> None:
 
 @compiled
 def take_blocks(ints: Ints, blocks: SmallInts, ids: SmallInts, count: int) -> None:
-    """Take blocks from the head of the queue: blank ones, then those that were given up first, their content forgotten."""
+    """Take blocks from the head of the queue: blank ones, then those given up first, their content forgotten."""
     ints[FREE] -= count
     ints[BLANK] -= count
     if ints[BLANK] < 0:

@@ -33,7 +33,7 @@ class Scheduler:
         self.waiting.add(request)
 
     def schedule(self) -> Step:
-        """The next batch. Its tokens count as computed at once, so that the step after it can be planned before it ran."""
+        """The next batch. Its tokens count as computed at once, so that the next can be planned before it ran."""
         self.cache.new_step()
         step = Step()
         threshold = self._prompt_threshold()
@@ -121,7 +121,7 @@ class Scheduler:
             budget -= tokens
 
     def _padding(self, request: Live, hit: Hit, step: Step) -> int:
-        """Empty drafts for a request that lacks only its last token, so that it looks like the decoding ones it joins."""
+        """Empty drafts for a request that lacks only its last token, to look like the decoding ones it joins."""
         drafts = self._config.speculative_tokens
         joins = not step.has_chunk and (step.serves_running or hit.tokens > 0)
         fits = hit.tokens + drafts + 2 <= self._config.max_model_len

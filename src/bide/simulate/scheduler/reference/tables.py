@@ -106,7 +106,7 @@ class BlockTable:
         self._pool.give_back(reversed(self._blocks.pop(request, [])))
 
     def _resume_points(self, request: Live) -> tuple[int, ...]:
-        """Where a later request can resume under sparse retention: the same prompt again, or another that shares some."""
+        """Where a later request can resume under sparse retention: the same prompt, or one that shares some."""
         aligned = self._config.aligned_block_tokens
         points = (request.prompt_tokens - 1, request.junction) if request.junction else (request.prompt_tokens - 1,)
         return tuple(point // aligned * aligned for point in points)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from bide.interval import Interval
 from bide.physics.profile import Profile
@@ -47,6 +49,78 @@ class Row:
     met_surely: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Doubling:
+    """A line of "add cards until it holds": this many GPUs at the planned rate, likely values only.
+
+    `faster` is the share by which the first limit's measure fell against the line before it, None on
+    the first or where either is unstable.
+    """
+
+    way: Literal["replicas", "tp"]
+    gpus: int
+    replicas: int
+    tp: int
+    reading: Reading
+    running_per_gpu: float | None
+    met: bool
+    faster: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """The cheapest fleet for a limit of `seconds` on `measure` (in place of the service's patience).
+
+    GPUs and USD are None where no fleet that is allowed does it.
+    """
+
+    measure: Measure
+    seconds: float
+    candidate: str
+    gpus: int | None
+    gpus_surely: int | None
+    usd_per_month: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The whole fleet simulated at the planned rate: each measure with the 95 % interval of the run itself."""
+
+    replicas: int
+    router: str
+    requests: int
+    seconds: Mapping[Measure, Interval]
+    goodput: Interval | None
+    met: bool
+    stationary: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Swing:
+    """One input of the answer at its low and its high end, all else as planned: a bar of the tornado."""
+
+    input: str
+    low: str
+    high: str
+    low_gpus: int | None
+    high_gpus: int | None
+    low_usd_per_month: float | None
+    high_usd_per_month: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What the search did: candidates in all, those that cannot run, pruned by a bound, and simulated."""
+
+    candidates: int
+    impossible: int
+    pruned: int
+    simulated: int
+    runs: int
+    """Simulations of a replica."""
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Option:
     """A candidate that does it: how many replicas, how many to be sure, and the readings at that size."""
@@ -80,6 +154,18 @@ class ServicePlan:
     rows: tuple[Row, ...]
     """Fleets of 1, 2, 4, 8, ... GPUs of the chosen candidate, and the chosen size itself."""
     rejections: tuple[Rejection, ...]
+    doublings: tuple[Doubling, ...] = ()
+    """Of the chosen candidate: 1, 2, 4, 8, ... GPUs, as replicas and as tensor parallel."""
+    frontier: tuple[FrontierPoint, ...] = ()
+    """Patience from short to long, the measure of the first limit."""
+    streaming: tuple[FrontierPoint, ...] = ()
+    """The same with a limit on TTFT instead, where the patience is for whole answers."""
+    verified: Verified | None = None
+    swings: tuple[Swing, ...] = ()
+    """The widest first."""
+    tried: Tried | None = None
+    measure_with: str = ""
+    """The `bide bench` command whose result would narrow the answer most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

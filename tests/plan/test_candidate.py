@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -5,16 +7,17 @@ from bide.facts.deployment import Deployment
 from bide.facts.gpus import find_gpu
 from bide.facts.hf import from_config
 from bide.physics.stepwork import kv_read
-from bide.plan.candidate import Candidate, candidates
+from bide.plan.candidate import ENDS, Candidate, candidates
 from bide.plan.mix import held_bytes, held_mix, read_bytes, running_mix
 from bide.plan.question import Hardware, Limit, Measure, Service, Traffic
-from bide.plan.reading import read_replica
+from bide.plan.reading import capacity_of, read_replica
 from bide.plan.rejection import Rejection
 from bide.sourced import Source
 from bide.workload.requests import Workload
 from made_profile import profile
 from plan_inputs import LLAMA
 
+FIXED = {"tp": 1, "max_num_batched_tokens": 8192}
 PATIENCE = (Limit(Measure("ttft", 95.0), 1.0), Limit(Measure("tpot", 95.0), 0.05))
 
 
@@ -24,7 +27,8 @@ def workload(prompt: int, output: int, count: int = 200) -> Workload:
 
 
 def candidate(work: Workload, gpu: str = "h100-sxm", off: float = 0.2, **engine: object) -> Candidate:
-    service = Service("chat", from_config(LLAMA, "llama"), work, Traffic(1.0), PATIENCE, {"tp": 1, **engine})
+    fixed = {**FIXED, **engine}
+    service = Service("chat", from_config(LLAMA, "llama"), work, Traffic(1.0), PATIENCE, fixed)
     (found,) = candidates(service, Hardware((find_gpu(gpu),), 8), profile(off))
     assert isinstance(found, Candidate)
     return found
@@ -32,29 +36,30 @@ def candidate(work: Workload, gpu: str = "h100-sxm", off: float = 0.2, **engine:
 
 def test_the_ends_are_the_likely_step_times_and_how_far_off_they_were() -> None:
     # 8 in 10 within e^0.2 = 1.22 times
-    fast, likely, slow = (one.table for one in candidate(workload(1000, 100)).ends)
-    assert slow.fixed_s / likely.fixed_s == pytest.approx(np.exp(0.2))
-    assert fast.per_kv_byte_s / likely.per_kv_byte_s == pytest.approx(np.exp(-0.2))
-    assert (slow.linear(np.array([1.0, 500.0])) > likely.linear(np.array([1.0, 500.0]))).all()
+    fast, likely, slow = (candidate(workload(1000, 100)).setup_at(end) for end in ENDS)
+    assert slow.cost.fixed_s / likely.cost.fixed_s == pytest.approx(np.exp(0.2))
+    assert fast.cost.per_kv_token_s / likely.cost.per_kv_token_s == pytest.approx(np.exp(-0.2))
+    assert (slow.cost.linear_s > likely.cost.linear_s).all()
+    assert fast.config.num_blocks >= likely.config.num_blocks >= slow.config.num_blocks
 
 
 def test_a_latency_is_no_surer_than_predictions_of_it_were() -> None:
     # the profile's TTFTs were off by e^0.4 where its steps were by e^0.2
-    seconds = read_replica(candidate(workload(1000, 100)), PATIENCE, 0.01).seconds
+    seconds = read_replica(capacity_of(candidate(workload(1000, 100))), 0.01).seconds
     ttft, tpot = (seconds[limit.measure] for limit in PATIENCE)
     assert ttft is not None
     assert tpot is not None
-    assert ttft.high >= ttft.mid * np.exp(0.4) * 0.999
-    assert ttft.low <= ttft.mid * np.exp(-0.4) * 1.001
+    assert ttft.high == pytest.approx(ttft.mid * np.exp(0.4), rel=0.05)
+    assert ttft.low == pytest.approx(ttft.mid * np.exp(-0.4), rel=0.05)
     assert tpot.high == pytest.approx(tpot.mid * np.exp(0.2), rel=0.05)
 
 
 def test_what_binds_is_named_as_on_the_curve() -> None:
     # one short request at a time reads the weights; long ones side by side read their caches; long prompts compute
-    bounds = [
-        read_replica(candidate(work), PATIENCE, share * candidate(work).likely.highest_stable_rate).bound
-        for work, share in ((workload(10, 100), 1e-3), (workload(4000, 4000), 0.8), (workload(8000, 8), 0.8))
-    ]
+    bounds = []
+    for work, share in ((workload(10, 100), 0.02), (workload(4000, 4000), 0.8), (workload(8000, 8), 0.8)):
+        trial = capacity_of(candidate(work))
+        bounds.append(read_replica(trial, share * trial.saturated_rps()).bound)
     assert bounds == ["weights", "kv", "prefill"]
 
 
@@ -62,7 +67,41 @@ def test_a_full_replica_waits_for_memory_or_for_its_own_limit() -> None:
     work = workload(4000, 4000)
     by_pool, by_limit = candidate(work), candidate(work, max_num_seqs=4)
     for one, bound in ((by_pool, "memory"), (by_limit, "max_num_seqs")):
-        assert read_replica(one, PATIENCE, 0.999 * one.likely.highest_stable_rate).bound == bound
+        trial = capacity_of(one)
+        assert read_replica(trial, 0.95 * trial.saturated_rps()).bound == bound
+
+
+def test_a_replica_is_not_planned_nearer_to_its_highest_rate_than_95_percent() -> None:
+    trial = capacity_of(candidate(workload(1000, 100)))
+    assert read_replica(trial, 0.96 * trial.saturated_rps()).bound == "unstable"
+    assert read_replica(trial, 0.94 * trial.saturated_rps()).stable
+
+
+def test_the_plan_tries_other_budgets_of_tokens_and_says_so_in_the_name() -> None:
+    service = Service("chat", from_config(LLAMA, "llama"), workload(1000, 100), Traffic(1.0), PATIENCE, {"tp": 2})
+    found = list(candidates(service, Hardware((find_gpu("h100-sxm"),), 8), profile()))
+    assert [one.name for one in found if isinstance(one, Candidate)] == [
+        "2 x h100-sxm",
+        "2 x h100-sxm, 2,048 tokens a step",
+        "2 x h100-sxm, 16,384 tokens a step",
+    ]
+
+
+def test_precision_is_the_plan_s_choice_only_where_the_file_lists_it() -> None:
+    choices = {"weights": ("auto", "fp8"), "kv_dtype": ("auto", "fp8")}
+    service = Service("chat", from_config(LLAMA, "llama"), workload(1000, 100), Traffic(1.0), PATIENCE)
+    hardware = Hardware((find_gpu("h100-sxm"),), 8)
+    alone = list(candidates(service, hardware, profile()))
+    listed = list(candidates(replace(service, choices=choices), hardware, profile()))
+    assert (len(alone), len(listed)) == (4 * 3, 4 * 3 * 4)  # four sizes, three budgets, four precisions
+
+
+def test_an_old_card_has_no_kernels_for_an_fp8_cache_and_is_told_so() -> None:
+    service = Service("chat", from_config(LLAMA, "llama"), workload(1000, 100), Traffic(1.0), PATIENCE)
+    asked = replace(service, engine={"tp": 1, "kv_dtype": "fp8", "max_num_batched_tokens": 8192})
+    (found,) = candidates(asked, Hardware((find_gpu("t4"),), 8), profile())
+    assert isinstance(found, Rejection)
+    assert "fp8 cache" in found.reason
 
 
 def test_its_assumptions_say_where_its_step_times_are_from() -> None:
@@ -78,7 +117,7 @@ def test_its_assumptions_say_where_its_step_times_are_from() -> None:
 def test_a_card_without_a_known_peak_is_turned_down_with_that_reason() -> None:
     gpu = find_gpu("h100-sxm")
     unknown = type(gpu)(**{name: getattr(gpu, name) for name in gpu.__dataclass_fields__} | {"tflops": {}})
-    service = Service("chat", from_config(LLAMA, "llama"), workload(1000, 100), Traffic(1.0), PATIENCE, {"tp": 1})
+    service = Service("chat", from_config(LLAMA, "llama"), workload(1000, 100), Traffic(1.0), PATIENCE, FIXED)
     (found,) = candidates(service, Hardware((unknown,), 8), profile())
     assert isinstance(found, Rejection)
     assert "no dense 16-bit peak is known" in found.reason

@@ -1,14 +1,18 @@
 import copy
+import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bide.errors import BadInput
 from bide.plan.service_file import read_question
+from plan_inputs import FILE, LLAMA
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -21,8 +25,16 @@ def hardware(key: str, value: object) -> Change:
     return lambda content: content["hardware"].update({key: value})
 
 
-def twice(content: dict[str, Any]) -> None:
-    content["services"].append(copy.deepcopy(content["services"][0]))
+def traffic(**values: object) -> Change:
+    return lambda content: content["services"][0]["traffic"].update(values)
+
+
+def goodput(**values: object) -> Change:
+    return service("patience", {"goodput": values})
+
+
+def fleet(key: str, value: object) -> Change:
+    return lambda content: content.update(fleet={key: value})
 
 
 def test_a_good_file_is_read_whole(write: Callable[..., Path]) -> None:
@@ -56,10 +68,25 @@ def test_the_example_is_a_good_file() -> None:
         (service("traffic", [1]), "services[0].traffic", "a mapping with keys"),
         (service("patience", {"e2e_p0": "5s"}), "services[0].patience.e2e_p0", "from 1 to 99.9"),
         (service("patience", {"e2e_p100": "5s"}), "services[0].patience.e2e_p100", "ttft_p95"),
-        (service("patience", {"latency_p95": "5s"}), "services[0].patience.latency_p95", "ttft, tpot or e2e"),
+        (service("patience", {"latency_p95": "5s"}), "services[0].patience.latency_p95", "ttft, tpot, itl or e2e"),
+        (service("patience", {"e2e_95": "5s"}), "services[0].patience.e2e_95", "Did you mean e2e_p95"),
+        (
+            service("patience", {"e2e_p95": "5s", "e2e_p95.0": "6s"}),
+            "services[0].patience.e2e_p95",
+            "each measure once",
+        ),
+        (service("patience", {"e2e_p50": "9s", "e2e_p95": "5s"}), "services[0].patience.e2e_p50", "at most the limit"),
+        (service("patience", {"ttft_p95": "9s", "e2e_p95": "5s"}), "services[0].patience.ttft_p95", "never longer"),
+        (service("patience", {"goodput": {"ttft": "1s"}}), "services[0].patience.goodput", "share missing"),
+        (service("patience", {"goodput": {"share": "95%"}}), "services[0].patience.goodput", "at least one of"),
+        (goodput(share=95, ttft="1s"), "services[0].patience.goodput.share", "such as 95% or 0.95"),
+        (goodput(share="0%", ttft="1s"), "services[0].patience.goodput.share", "from 1% to 99.9%"),
+        (goodput(share="most", ttft="1s"), "services[0].patience.goodput.share", "from 1% to 99.9%"),
+        (goodput(share="95%", ttf="1s"), "services[0].patience.goodput.ttf", "Did you mean ttft"),
+        (goodput(share="95%", ttft="6s", e2e="5s"), "services[0].patience.goodput.ttft", "at most the limit on e2e"),
         (service("patience", {"e2e_p95": "soon"}), "services[0].patience.e2e_p95", "a time such as"),
         (service("patience", {"e2e_p95": 0}), "services[0].patience.e2e_p95", "above 0"),
-        (service("patience", {}), "services[0].patience", "ttft, tpot or e2e"),
+        (service("patience", {}), "services[0].patience", "ttft, tpot, itl or e2e"),
         (service("workload", {}), "services[0].workload", "either a trace or lengths"),
         (service("workload", {"trace": "none.csv"}), "services[0].workload.trace", "a file that exists"),
         (service("workload", {"lengths": {"prompt": 5}}), "services[0].workload.lengths", "output missing"),
@@ -73,7 +100,41 @@ def test_the_example_is_a_good_file() -> None:
         (service("name", ""), "services[0].name", "a short text"),
         (service("deployment", {"tp": 3}), "services[0].deployment.tp", "1, 2, 4, 8"),
         (service("deployment", {"kv_dtype": "fp9"}), "services[0].deployment.kv_dtype", "fp8"),
-        (service("deployment", {"pp": 2}), "services[0].deployment.pp", "one of engine"),
+        (service("deployment", {"router": 2}), "services[0].deployment.router", "one of engine"),
+        (service("deployment", {"tp": [1, 3]}), "services[0].deployment.tp[1]", "1, 2, 4, 8"),
+        (service("deployment", {"tp": []}), "services[0].deployment.tp", "at least one"),
+        (service("deployment", {"tp": [2, 2]}), "services[0].deployment.tp", "each value once"),
+        (service("deployment", {"tp": [[2]]}), "services[0].deployment.tp[0]", "a whole number"),
+        (service("deployment", {"engine": ["vllm", "sglang"]}), "services[0].deployment.engine", "not a list"),
+        (service("deployment", {"kv_dtype": ["fp8", "fp9"]}), "services[0].deployment.kv_dtype[1]", "fp8"),
+        (service("deployment", {"max_num_seqs": list(range(1, 600))}), "services[0].deployment", "512 combinations"),
+        (service("disaggregated", "perhaps"), "services[0].disaggregated", "true or false"),
+        (service("api_price", {"input": 1}), "services[0].api_price", "output missing"),
+        (service("api_price", {"input": 0, "output": 0}), "services[0].api_price", "not both 0"),
+        (service("api_price", {"input": -1, "output": 2}), "services[0].api_price.input", "from 0"),
+        (traffic(growth=0.2), "services[0].traffic.growth", "20%"),
+        (traffic(growth="lots"), "services[0].traffic.growth", "20%"),
+        (traffic(growth="-100%"), "services[0].traffic.growth", "-90%"),
+        (traffic(window="60s"), "services[0].traffic.window", "only with peak_rps: trace"),
+        (traffic(peak_rps="trace"), "services[0].traffic.peak_rps", "trace needs a workload.trace"),
+        (traffic(peak_rps="observed"), "services[0].traffic.peak_rps", "bide workload observe"),
+        (traffic(peak_rps="12 rps"), "services[0].traffic.peak_rps", "above 0"),
+        (traffic(hours=[1, 2]), "services[0].traffic.hours", "these are 2"),
+        (traffic(hours=[0] * 24), "services[0].traffic.hours", "not all of them 0"),
+        (traffic(hours=[1] * 23 + [-1]), "services[0].traffic.hours[23]", "0 or more"),
+        (traffic(hours="ofice"), "services[0].traffic.hours", "Did you mean office"),
+        (traffic(hours={}), "services[0].traffic.hours", "24 numbers"),
+        (traffic(hours="trace"), "services[0].traffic.hours", "of a day or more"),
+        (traffic(users=0), "services[0].traffic.users", "from 1"),
+        (hardware("price_multiplier", 0), "hardware.price_multiplier", "from 0.01"),
+        (hardware("price_note", 3), "hardware.price_note", "a short text"),
+        (hardware("prices", {"h100-sxm": 2, "H100 SXM": 3}), "hardware.prices.H100 SXM", "each GPU once"),
+        (fleet("router", "round"), "fleet.router", "one of round-robin"),
+        (fleet("spares", 1), "fleet.spares", "one of router"),
+        (fleet("spare_replicas", -1), "fleet.spare_replicas", "from 0"),
+        (fleet("rolling_replicas", 0.5), "fleet.rolling_replicas", "a whole number"),
+        (fleet("scale_up", "2d"), "fleet.scale_up", "up to a day"),
+        (fleet("share", "never"), "fleet.share", "true or false"),
         (hardware("gpus", ["h10"]), "hardware.gpus[0]", "Did you mean"),
         (hardware("gpus", []), "hardware.gpus", "at least one"),
         (hardware("gpus", "h100-sxm"), "hardware.gpus", "a list"),
@@ -85,7 +146,7 @@ def test_the_example_is_a_good_file() -> None:
         (lambda content: content.pop("services"), "the file", "services missing"),
         (
             lambda content: content["services"].append(copy.deepcopy(content["services"][0])),
-            "services[0].name",
+            "services[1].name",
             "a name of its own",
         ),
     ],
@@ -159,3 +220,46 @@ def test_a_p99_of_few_requests_is_refused(write: Callable[..., Path], tmp_path: 
 
     with pytest.raises(BadInput, match=r"a p99 of at least 1000 requests.*has 500"):
         read_question(write(change))
+
+
+NASTY = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=20),
+    st.sampled_from(["trace", "observed", "5%", "1s", "1e999s", ".", "/dev/zero", "2024-01-01", "llama.json", "fp8"]),
+    st.lists(st.sampled_from([None, 1, "auto", "h100-sxm"]), max_size=3),
+    st.dictionaries(st.sampled_from(["a", "p50", "share", "trace"]), st.just(1), max_size=2),
+)
+EVERY_KEY: dict[str, Any] = {
+    "traffic": {"peak_rps": 12, "margin": 1.5, "growth": "20%", "hours": [1.0] * 24, "users": 100},
+    "patience": {"ttft_p95": "1s", "itl_p99": "1s", "goodput": {"share": "95%", "ttft": "1s"}},
+    "deployment": {"tp": [1, 2], "kv_dtype": "fp8", "weights": ["auto", "fp8"]},
+    "api_price": {"input": 1, "output": 2},
+    "disaggregated": False,
+}
+
+
+def places(content: Any) -> list[tuple[Any, Any]]:
+    """Every container in `content` with each of its keys."""
+    keys = list(content) if isinstance(content, dict) else range(len(content)) if isinstance(content, list) else ()
+    return [place for key in keys for place in ((content, key), *places(content[key]))]
+
+
+@given(st.integers(0, 10**6), NASTY)
+def test_any_value_anywhere_gives_a_question_or_one_error(
+    tmp_path_factory: pytest.TempPathFactory, where: int, value: object
+) -> None:
+    content: dict[str, Any] = copy.deepcopy(FILE)
+    content["services"][0].update(copy.deepcopy(EVERY_KEY))
+    content["fleet"] = {"router": "prefix", "spare_replicas": 1, "scale_up": "1min", "share": True}
+    found = places(content)
+    container, key = found[where % len(found)]
+    container[key] = value
+    folder = tmp_path_factory.mktemp("fuzz")
+    (folder / "llama.json").write_text(json.dumps(LLAMA), encoding="utf-8")
+    path = folder / "service.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    with suppress(BadInput):
+        read_question(path)

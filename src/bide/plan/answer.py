@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bide.interval import Interval
 from bide.physics.profile import Profile
@@ -14,17 +14,31 @@ from bide.plan.question import Limit, Measure, Question, Service
 from bide.plan.rejection import Rejection
 from bide.simulate.operating import Bound
 
+if TYPE_CHECKING:
+    from bide.plan.operation import Operation
+    from bide.plan.sharing import SharedFleet
+    from bide.plan.splitting import MixedFleet
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one replica does at a rate."""
+    """What one replica does at a rate, simulated.
+
+    Latencies are what 95 of 100 runs as long, of the same traffic on other days, stay below (`plan.trial`).
+    """
 
     requests_per_s: float
     seconds: dict[Measure, Interval | None]
-    """None where the likely case is unstable, or no request has such a latency; `high` may be infinite."""
+    """From the fast to the slow end. None where the likely case is too busy; `high` may be infinite."""
     running_requests: float | None
     prefill_share: float | None
+    """Of the replica's time."""
     bound: Bound
+    goodput_ratio: Interval | None = None
+    """Of a goodput: the worst latency over its limit of the request at that share; kept where it is at most 1."""
+    cached_share: float | None = None
+    """Of the prompt tokens, found in the prefix cache."""
+    preemptions_per_request: float | None = None
 
     @property
     def stable(self) -> bool:
@@ -34,7 +48,7 @@ class Reading:
         """Whether the likely value (`surely`: the slow end) is within the limit."""
         seconds = self.seconds[limit.measure]
         if seconds is None:
-            return self.stable
+            return False
         return (seconds.high if surely else seconds.mid) <= limit.seconds
 
 
@@ -93,6 +107,8 @@ class Verified:
     goodput: Interval | None
     met: bool
     stationary: bool
+    added: int = 0
+    """Replicas that the whole fleet needed beyond what one replica at its share of the load did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +120,10 @@ class Swing:
     high: str
     low_gpus: int | None
     high_gpus: int | None
+    """Of the chosen deployment, sized anew, in whole replicas with the spare ones. None: no number of them does it."""
+    low_share: float | None
+    high_share: float | None
+    """Load over what one replica carries, over the same as planned: the bar before rounding to whole replicas."""
     low_usd_per_month: float | None
     high_usd_per_month: float | None
 
@@ -127,21 +147,36 @@ class Option:
 
     candidate: Candidate
     replicas: int
+    """That the load needs."""
     replicas_surely: int | None
     """None: not even the largest fleet does it at the slow end."""
     reading: Reading
     highest_stable_rps: Interval
-    """Of one replica."""
+    """Of one replica: the rate at which it works off a backlog."""
     price: GpuPrice | None
     cost: Cost | None
+    """Of all GPUs, the spare ones too."""
+    replicas_fast: int | None = None
+    """Enough if steps are as short as at the fast end; None where that was not looked at."""
+    spare: int = 0
+    """Replicas beyond those that the load needs: against failures, and during an update."""
 
     @property
-    def gpus(self) -> int:
+    def needed_gpus(self) -> int:
+        """Without the spare ones."""
         return self.replicas * self.candidate.gpus
 
     @property
+    def gpus(self) -> int:
+        return (self.replicas + self.spare) * self.candidate.gpus
+
+    @property
     def gpus_surely(self) -> int | None:
-        return None if self.replicas_surely is None else self.replicas_surely * self.candidate.gpus
+        return None if self.replicas_surely is None else (self.replicas_surely + self.spare) * self.candidate.gpus
+
+    @property
+    def gpus_fast(self) -> int | None:
+        return None if self.replicas_fast is None else (self.replicas_fast + self.spare) * self.candidate.gpus
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,6 +201,17 @@ class ServicePlan:
     tried: Tried | None = None
     measure_with: str = ""
     """The `bide bench` command whose result would narrow the answer most."""
+    mixed: MixedFleet | None = None
+    """Bought in place of the chosen option, because it costs less."""
+    operation: Operation | None = None
+    """Of the chosen option."""
+
+    @property
+    def bought(self) -> tuple[Option, ...]:
+        """Of this service alone: the chosen option, or both parts of the mixed fleet."""
+        if self.mixed is not None:
+            return self.mixed.options
+        return () if self.chosen is None else (self.chosen,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,25 +226,36 @@ class Plan:
     """The services fit one by one but not together."""
     profile_file: str = ""
     """Where the profile was given."""
+    shared: tuple[SharedFleet, ...] = ()
+    """In place of what its services would take each on its own, which is what their plans say."""
 
     @property
     def feasible(self) -> bool:
         return self.over_limit is None and all(service.chosen for service in self.services)
 
     @property
+    def bought(self) -> tuple[Option, ...]:
+        """Every fleet once: the shared ones, and those of the services that have their own."""
+        sharing = {name for fleet in self.shared for name in fleet.services}
+        own = [plan for plan in self.services if plan.service.name not in sharing]
+        return (*(fleet.option for fleet in self.shared), *(option for plan in own for option in plan.bought))
+
+    @property
     def gpus(self) -> int:
         """GPUs of the services that can be met."""
-        return sum(service.chosen.gpus for service in self.services if service.chosen)
+        return sum(option.gpus for option in self.bought)
 
     @property
     def gpus_surely(self) -> int | None:
-        counts = [service.chosen.gpus_surely if service.chosen else None for service in self.services]
-        return None if None in counts else sum(count for count in counts if count is not None)
+        counts = [option.gpus_surely for option in self.bought]
+        if None in counts or not all(plan.chosen for plan in self.services):
+            return None
+        return sum(count for count in counts if count is not None)
 
     @property
     def usd_per_hour(self) -> float | None:
         """None where a price is missing."""
-        costs = [service.chosen.cost for service in self.services if service.chosen]
+        costs = [option.cost for option in self.bought]
         return None if None in costs else sum(cost.usd_per_hour for cost in costs if cost)
 
     @property
@@ -209,10 +266,7 @@ class Plan:
     @property
     def usd_per_month_surely(self) -> float | None:
         """Of `gpus_surely`; None where a price is missing or no fleet does it at the slow end."""
-        total = 0.0
-        for service in self.services:
-            chosen = service.chosen
-            if chosen is None or chosen.gpus_surely is None or chosen.price is None:
-                return None
-            total += chosen.gpus_surely * chosen.price.usd_per_hour * HOURS_PER_MONTH
-        return total
+        if self.gpus_surely is None or any(option.price is None for option in self.bought):
+            return None
+        hourly = ((option.gpus_surely or 0) * option.price.usd_per_hour for option in self.bought if option.price)
+        return sum(hourly) * HOURS_PER_MONTH

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from bide.interval import Interval
 from bide.plan.answer import Option, Plan, Reading, Row, ServicePlan
-from bide.plan.cost import Cost
+from bide.plan.details_dict import details_dict
 from bide.plan.flags import serve_command
+from bide.plan.operation_dict import (
+    cost_dict,
+    interval_dict,
+    mixed_dict,
+    operation_dict,
+    shared_dict,
+    source_dict,
+    verified_dict,
+)
 from bide.plan.question import Service
-from bide.sourced import Source
 from bide.workload.requests import LengthSummary, summarise
 
 
@@ -26,6 +33,8 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
         "usd_per_month_surely": plan.usd_per_month_surely,
         "hardware": {"gpus": [gpu.id for gpu in hardware.gpus], "max_gpus": hardware.max_gpus},
         "services": [_service(service) for service in plan.services],
+        "shared": [shared_dict(shared) for shared in plan.shared],
+        "question": {"given": dict(plan.question.given), "flags": list(plan.question.flags)},
         "rejection": plan.over_limit.to_dict() if plan.over_limit else None,
         "profile": {name: getattr(plan.profile, name) for name in ("name", "date", "summary")},
         "assumptions": [assumption.to_dict() for assumption in plan.question.assumptions],
@@ -42,12 +51,17 @@ def _service(plan: ServicePlan) -> dict[str, Any]:
         "traffic": {
             "peak_rps": service.traffic.peak_rps,
             "margin": service.traffic.margin,
+            "growth": service.traffic.growth,
             "planned_rps": service.traffic.planned_rps,
         },
         "patience": {limit.measure.name: limit.seconds for limit in service.patience},
         "chosen": _option(plan.chosen) if plan.chosen else None,
         "others": [_option(option) for option in plan.others],
         "fleets": [_row(row) for row in plan.rows],
+        **details_dict(plan),
+        "verified": verified_dict(plan.verified) if plan.verified else None,
+        "mixed": mixed_dict(plan.mixed) if plan.mixed else None,
+        "operation": operation_dict(plan.operation) if plan.operation else None,
         "rejections": [rejection.to_dict() for rejection in plan.rejections],
         "assumptions": [assumption.to_dict() for assumption in assumptions],
     }
@@ -62,7 +76,7 @@ def _workload(service: Service) -> dict[str, Any]:
         "mean_resident_tokens": work.mean_resident_tokens,
         "largest_tokens": work.largest_tokens,
         "burstiness": work.burstiness,
-        "source": _source(work.source),
+        "source": source_dict(work.source),
         "notes": list(work.notes),
     }
 
@@ -74,11 +88,15 @@ def _lengths(lengths: LengthSummary) -> dict[str, float]:
 def _option(option: Option) -> dict[str, Any]:
     candidate, memory = option.candidate, option.candidate.memory
     return {
+        "name": candidate.name,
         "gpu": candidate.gpu.id,
+        "setting": dict(candidate.setting),
         "tp": candidate.deployment.tp,
         "replica_gpus": candidate.gpus,
         "replicas": option.replicas,
         "replicas_surely": option.replicas_surely,
+        "replicas_fast": option.replicas_fast,
+        "spare_replicas": option.spare,
         "gpus": option.gpus,
         "gpus_surely": option.gpus_surely,
         "memory": {
@@ -90,7 +108,7 @@ def _option(option: Option) -> dict[str, Any]:
         },
         "reading": _reading(option.reading),
         "highest_stable_rps_per_replica": _interval(option.highest_stable_rps),
-        "cost": _cost(option.cost) if option.cost else None,
+        "cost": cost_dict(option.cost) if option.cost else None,
         "serve": serve_command(candidate.deployment),
     }
 
@@ -109,29 +127,15 @@ def _reading(reading: Reading) -> dict[str, Any]:
     return {
         "requests_per_s_per_replica": reading.requests_per_s,
         "seconds": {measure.name: _interval(seconds) for measure, seconds in reading.seconds.items()},
+        "goodput_ratio": _interval(reading.goodput_ratio),
         "running_requests": reading.running_requests,
         "prefill_share": reading.prefill_share,
+        "cached_share": reading.cached_share,
+        "preemptions_per_request": reading.preemptions_per_request,
         "bound": reading.bound,
-    }
-
-
-def _cost(cost: Cost) -> dict[str, Any]:
-    return {
-        "usd_per_gpu_hour": cost.price.usd_per_hour,
-        "usd_per_hour": cost.usd_per_hour,
-        "usd_per_month": cost.usd_per_month,
-        "usd_per_million_tokens_at_peak": cost.usd_per_million_tokens,
-        "usd_per_million_output_tokens_at_peak": cost.usd_per_million_output_tokens,
-        "price": _source(cost.price.source),
     }
 
 
 def _interval(interval: Interval | None) -> dict[str, float | None] | None:
     """`high` is null where the slow end is unstable, the whole where the likely case is."""
-    if interval is None:
-        return None
-    return {name: value if math.isfinite(value) else None for name, value in interval.to_dict().items()}
-
-
-def _source(source: Source) -> dict[str, Any]:
-    return {"text": source.text, "checked": source.checked or None, "kind": source.kind, "verified": source.verified}
+    return None if interval is None else interval_dict(interval)

@@ -1,17 +1,18 @@
-"""Ways to run a service: each GPU of the hardware, each tensor-parallel size, with what one replica can do."""
+"""Ways to run a service: one deployment, with what a replica of it is for the simulator and for the closed form."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
 from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.facts.gpus import Gpu
 from bide.i18n import _
-from bide.interval import Interval, spanning
-from bide.metrics import Latency
 from bide.physics.blocks import Pool
+from bide.physics.cautions import runs_fp8_cache, runs_fp8_weights
 from bide.physics.memory import Memory, memory_of
 from bide.physics.nearness import factors, step_assumption
 from bide.physics.profile import Profile
@@ -20,27 +21,32 @@ from bide.physics.steptime import roofline
 from bide.plan.mix import held_bytes, held_mix, read_bytes, requests_at_once, running_mix
 from bide.plan.question import Hardware, Service
 from bide.plan.rejection import Rejection
+from bide.plan.space import Group, Raw, groups, raw_of
 from bide.simulate.cases import Case, case_of
+from bide.simulate.replica_setup import ReplicaSetup, setup_of_case
 from bide.simulate.steady import Replica
 from bide.sourced import Assumption
 from bide.units import format_gib
-from bide.workload.requests import Workload
 
-_TENSOR_PARALLEL = (1, 2, 4, 8)
-_LENGTH_STEP = 1024
-"""max_model_len is a multiple of this."""
+End = Literal["fast", "likely", "slow"]
+ENDS: tuple[End, ...] = ("fast", "likely", "slow")
+"""Short steps and the largest pool, the likely ones, long steps and the smallest pool: 8 in 10 deployments like this
+one lie between the outer two."""
+_SHOWN_KNOBS = ("pp", "dp", "ep", "weights", "kv_dtype", "max_num_seqs", "max_num_batched_tokens")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Candidate:
-    """One deployment for a service, and a replica of it at the three ends of pool size and step time."""
+    """One deployment for a service. `setting` is what the plan chose of it."""
 
     service: Service
+    setting: Raw
     case: Case
     profile: Profile
-    fast: Replica
-    likely: Replica
-    slow: Replica
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Sent to another process as what it is made from."""
+        return candidate, (self.service, self.gpu, dict(self.setting), self.profile)
 
     @property
     def deployment(self) -> Deployment:
@@ -61,13 +67,36 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        return _label(self.gpu, self.gpus)
+        """`2 x h100-sxm, fp8 weights`: the GPUs of a replica, and what was chosen beside them."""
+        return name_of(self.gpu, self.setting, self.gpus)
 
-    @property
+    @cached_property
+    def setup(self) -> ReplicaSetup:
+        """For the simulator, with likely step times and pool."""
+        return setup_of_case(self.case, self.profile)
+
+    def setup_at(self, end: End) -> ReplicaSetup:
+        """At one end of step times and pool size."""
+        if end == "likely":
+            return self.setup
+        fast, slow = self.setup.step_factors
+        small, _middle, large = self.memory.pools
+        return self.setup_with(*((fast, large) if end == "fast" else (slow, small)))
+
+    def setup_with(self, factor: float, pool: Pool) -> ReplicaSetup:
+        """With steps `factor` times as long, and this pool on each GPU."""
+        return self.setup.slowed(factor).holding(pool)
+
+    @cached_property
     def ends(self) -> tuple[Replica, Replica, Replica]:
-        return self.fast, self.likely, self.slow
+        """In closed form, for explanation: fast, likely and slow."""
+        return _replicas(self)
 
     @property
+    def likely(self) -> Replica:
+        return self.ends[1]
+
+    @cached_property
     def held(self) -> dict[int, float]:
         """Contexts that running requests hold in the cache, and the share of each."""
         return held_mix(self.service.workload, self.deployment)
@@ -78,60 +107,69 @@ class Candidate:
         return held_bytes(self.deployment, self.held)
 
     @property
+    def most_running(self) -> int:
+        """Requests that run at once on one engine of the replica, at most; at least 1."""
+        at_once = requests_at_once(self.memory.pool, self.held) / self.deployment.pp
+        return max(1, int(min(at_once, self.deployment.max_num_seqs)))
+
+    @property
     def assumptions(self) -> tuple[Assumption, ...]:
         return *self.deployment.assumptions, step_assumption(self.profile, self.deployment)
 
-    @property
-    def highest_stable_rps(self) -> Interval:
-        """Requests per second at which the queue of one replica begins to grow without end."""
-        fast, likely, slow = (replica.highest_stable_rate for replica in self.ends)
-        return spanning(slow, likely, fast)
-
-    def spread(self, latency: Latency) -> tuple[float, float]:
-        """What to multiply a predicted latency with for its 10th and 90th percentile over deployments like this."""
-        return factors(self.profile, self.deployment, self.case.stated)[f"{latency}_s"]
+    @cached_property
+    def spreads(self) -> Mapping[str, tuple[float, float]]:
+        """By metric (`ttft_s`): factors on a prediction for its 10th and 90th percentile over deployments like this."""
+        return factors(self.profile, self.deployment, self.case.stated)
 
 
 def candidates(service: Service, hardware: Hardware, profile: Profile) -> Iterator[Candidate | Rejection]:
-    """Every GPU and tensor-parallel size that the model can be split into; what does not fit comes with its reason."""
-    asked = service.engine.get("tp")
-    for gpu in hardware.gpus:
-        sizes = [asked] if asked is not None else [tp for tp in _TENSOR_PARALLEL if tp <= gpu.node_gpus]
-        for tp in sizes:
-            if isinstance(tp, int) and tp > hardware.max_gpus:
+    """Every setting of every group; what cannot run comes with its reason."""
+    for group in groups(service, hardware):
+        yield from members(service, group, profile)
+
+
+def members(service: Service, group: Group, profile: Profile) -> Iterator[Candidate | Rejection]:
+    """The settings of a group in order, each deployment once."""
+    seen: set[tuple[object, ...]] = set()
+    for setting in group.settings:
+        found = candidate(service, group.gpu, setting, profile)
+        if isinstance(found, Candidate):
+            key = tuple(getattr(found.deployment, name) for name in ("tp", "enable_prefix_caching", *_SHOWN_KNOBS))
+            if key in seen:
                 continue
-            yield _candidate(service, gpu, tp, profile)
+            seen.add(key)
+        yield found
 
 
-def _candidate(service: Service, gpu: Gpu, tp: object, profile: Profile) -> Candidate | Rejection:
-    deployment = _deployment(service, gpu, tp)
+def candidate(service: Service, gpu: Gpu, setting: Raw, profile: Profile) -> Candidate | Rejection:
+    """The service on this GPU with this setting, or why it cannot run so."""
+    deployment = _deployment(service, gpu, setting)
     if isinstance(deployment, Rejection):
         return deployment
-    memory = memory_of(deployment)
-    too_big = _without_pool(service, deployment, gpu, memory) or _largest_request(service, deployment, gpu, memory)
-    if too_big:
-        return too_big
+    name, memory = name_of(gpu, setting, deployment.replica_gpus), memory_of(deployment)
+    refused = _without_kernels(name, deployment) or _without_pool(name, service, memory)
+    refused = refused or _largest_request(name, service, memory)
+    if refused:
+        return refused
     try:
-        case = case_of(deployment, True)
+        made = Candidate(service, setting, case_of(deployment, True), profile)
+        return _too_long_for_a_stage(made) or made
     except CannotBeMet as error:
-        return Rejection(_label(gpu, deployment.replica_gpus), str(error), None, None, "", "")
-    fast, likely, slow = _replicas(service.workload, case, profile)
-    return Candidate(service, case, profile, fast, likely, slow)
+        return Rejection(name, str(error), None, None, "", "")
 
 
-def _replicas(work: Workload, case: Case, profile: Profile) -> tuple[Replica, Replica, Replica]:
-    """At the fast end, likely and at the slow end: where 8 in 10 deployments like this one lie in TPOT."""
-    deployment, found = case.deployment, reached(profile, case.names)
-    table = roofline(case.amounts, found)
-    kv_bytes, held = read_bytes(case.read, running_mix(work)), held_mix(work, deployment)
-    fast, slow = factors(profile, deployment, case.stated)["tpot_s"]
+def _replicas(made: Candidate) -> tuple[Replica, Replica, Replica]:
+    case, work, deployment = made.case, made.service.workload, made.deployment
+    found = reached(made.profile, case.names)
+    table, kv_bytes = roofline(case.amounts, found), read_bytes(case.read, running_mix(work))
+    fast, slow = made.spreads["tpot_s"]
 
     def replica(factor: float, pool: Pool) -> Replica:
         return Replica(
             table.slowed(factor),
             work,
             kv_bytes,
-            pool_requests=requests_at_once(pool, held) * deployment.dp,
+            pool_requests=requests_at_once(pool, made.held) * deployment.dp,
             most_requests=case.most_requests,
             budget_tokens=deployment.max_num_batched_tokens,
             request_s=float(found.request_s),
@@ -142,29 +180,38 @@ def _replicas(work: Workload, case: Case, profile: Profile) -> tuple[Replica, Re
     return replica(fast, large), replica(1.0, middle), replica(slow, small)
 
 
-def _deployment(service: Service, gpu: Gpu, tp: object) -> Deployment | Rejection:
-    """The service's engine keys on this GPU, with a max_model_len that its longest request just needs."""
+def _deployment(service: Service, gpu: Gpu, setting: Raw) -> Deployment | Rejection:
+    """A key that the service itself fixed is an error of the file; one that the plan tried is turned down."""
     longest = service.workload.largest_tokens
-    limit = service.model.max_context_tokens
-    length = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, limit or longest * 2)
-    raw = {"max_model_len": length, **service.engine, "model": service.model, "gpu": gpu, "tp": tp}
-    label = _label(gpu, tp if isinstance(tp, int) else 1)
     try:
-        deployment = Deployment.resolve(raw)
+        deployment = Deployment.resolve(raw_of(service, gpu, setting))
     except BadInput as error:
-        if error.field != "tp" or "tp" in service.engine:
+        if error.field not in setting or error.field in service.engine:
             raise
-        return Rejection(label, str(error), None, None, "", "")
-    if longest > deployment.max_model_len:
-        reason = _("the longest request reaches {longest:,} tokens, max_model_len is {limit:,}").format(
-            longest=longest, limit=deployment.max_model_len
-        )
-        nearest = _("A model with a longer context, or requests cut off there (lengths: max).")
-        return Rejection(label, reason + ".", longest, deployment.max_model_len, "tokens", nearest)
-    return deployment
+        return Rejection(name_of(gpu, setting, 0), str(error), None, None, "", "")
+    if longest <= deployment.max_model_len:
+        return deployment
+    reason = _("the longest request reaches {longest:,} tokens, max_model_len is {limit:,}").format(
+        longest=longest, limit=deployment.max_model_len
+    )
+    nearest = _("A model with a longer context, or requests cut off there (lengths: max).")
+    name = name_of(gpu, setting, deployment.replica_gpus)
+    return Rejection(name, reason + ".", longest, deployment.max_model_len, "tokens", nearest)
 
 
-def _without_pool(service: Service, deployment: Deployment, gpu: Gpu, memory: Memory) -> Rejection | None:
+def _without_kernels(name: str, deployment: Deployment) -> Rejection | None:
+    """None where the engine can compute with these weights and this cache on the card."""
+    for kind, format_, runs in (
+        (_("weights"), deployment.weights, runs_fp8_weights(deployment)),
+        (_("cache"), deployment.kv_dtype, runs_fp8_cache(deployment)),
+    ):
+        if format_.startswith("fp8") and not runs:
+            reason = _("{engine} has no kernels for fp8 {kind} on this card.")
+            return Rejection(name, reason.format(engine=deployment.engine.name, kind=kind), None, None, "", "")
+    return None
+
+
+def _without_pool(name: str, service: Service, memory: Memory) -> Rejection | None:
     """None where something is left for the cache once the weights and the engine have their part."""
     ledger = memory.ledger
     if ledger.pool_bytes > 0:
@@ -175,10 +222,10 @@ def _without_pool(service: Service, deployment: Deployment, gpu: Gpu, memory: Me
         model=service.model.name, needed=format_gib(needed), available=format_gib(available)
     )
     nearest = _("More GPUs a replica (tp), or smaller weights.")
-    return Rejection(_label(gpu, deployment.replica_gpus), reason + ".", needed, available, "bytes", nearest)
+    return Rejection(name, reason + ".", needed, available, "bytes", nearest)
 
 
-def _largest_request(service: Service, deployment: Deployment, gpu: Gpu, memory: Memory) -> Rejection | None:
+def _largest_request(name: str, service: Service, memory: Memory) -> Rejection | None:
     """None where the pool holds the longest request at least once, even at its low end."""
     longest = service.workload.largest_tokens
     if memory.requests(longest).low >= 1:
@@ -188,8 +235,33 @@ def _largest_request(service: Service, deployment: Deployment, gpu: Gpu, memory:
         tokens=longest, needed=format_gib(needed), there=format_gib(available)
     )
     nearest = _("More GPUs a replica (tp), an fp8 cache, or smaller weights.")
-    return Rejection(_label(gpu, deployment.replica_gpus), reason + ".", needed, available, "bytes", nearest)
+    return Rejection(name, reason + ".", needed, available, "bytes", nearest)
 
 
-def _label(gpu: Gpu, gpus: int) -> str:
-    return gpu.id if gpus == 1 else f"{gpus} x {gpu.id}"
+def _too_long_for_a_stage(made: Candidate) -> Rejection | None:
+    """None where each of the replica's schedulers can hold the longest request in its share of the pool."""
+    work = made.service.workload
+    try:
+        made.setup_at("slow").config.check_lengths(work.prompt_tokens, work.output_tokens)
+    except ValueError as error:
+        nearest = _("More GPUs a stage (tp), or fewer stages (pp).")
+        return Rejection(made.name, f"{error}.", None, None, "", nearest)
+    return None
+
+
+def name_of(gpu: Gpu, setting: Raw, gpus: int) -> str:
+    """What the reader calls it. `gpus` of 0: as many as the setting says."""
+    tp = setting.get("tp")
+    count = gpus or (tp if isinstance(tp, int) else 1)
+    parts = [gpu.id if count <= 1 else f"{count} x {gpu.id}"]
+    texts = {
+        "weights": _("{value} weights"),
+        "kv_dtype": _("{value} cache"),
+        "max_num_seqs": _("{value:,} at once"),
+        "max_num_batched_tokens": _("{value:,} tokens a step"),
+    }
+    for key in _SHOWN_KNOBS:
+        value = setting.get(key)
+        if value not in (None, 1, "auto"):
+            parts.append(texts.get(key, key + " {value}").format(value=value))
+    return ", ".join(parts)

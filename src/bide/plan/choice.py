@@ -1,13 +1,16 @@
-"""One option for each service, so that all together cost least and fit the number of GPUs."""
+"""One way for each service, so that all together cost least and fit the number of GPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from bide.plan.answer import Option
 
 Bill = tuple[int, float, int]
 """Options without a price, USD an hour, GPUs: compared in this order."""
+
+Way = TypeVar("Way")
 
 
 def bill_of(option: Option) -> Bill:
@@ -15,16 +18,34 @@ def bill_of(option: Option) -> Bill:
     return int(option.cost is None), option.cost.usd_per_hour if option.cost else 0.0, option.gpus
 
 
+def bill_of_all(options: Sequence[Option]) -> Bill:
+    """What several options weigh together."""
+    return sum_of(bill_of(option) for option in options)
+
+
+def sum_of(bills: Iterable[Bill]) -> Bill:
+    """Several bills as one."""
+    total: Bill = (0, 0.0, 0)
+    for bill in bills:
+        total = _sum(total, bill)
+    return total
+
+
 def cheapest_together(offers: Sequence[Sequence[Option]], max_gpus: int) -> tuple[Option, ...] | None:
-    """The cheapest pick of one option from each offer with at most `max_gpus` in all; None where there is none.
+    """The cheapest pick of one option from each offer with at most `max_gpus` in all; None where there is none."""
+    return cheapest_of(offers, max_gpus, bill_of)
+
+
+def cheapest_of(offers: Sequence[Sequence[Way]], max_gpus: int, bill: Callable[[Way], Bill]) -> tuple[Way, ...] | None:
+    """The same for anything that has a bill.
 
     Picks that another one beats in both cost and GPUs are dropped service by service, so the exact
     optimum is found without trying every combination.
     """
-    picks: list[tuple[Bill, tuple[Option, ...]]] = [((0, 0.0, 0), ())]
+    picks: list[tuple[Bill, tuple[Way, ...]]] = [((0, 0.0, 0), ())]
     for offer in offers:
-        grown = [(_sum(bill, bill_of(option)), (*pick, option)) for bill, pick in picks for option in offer]
-        picks = _undominated([(bill, pick) for bill, pick in grown if bill[2] <= max_gpus])
+        grown = [(_sum(spent, bill(way)), (*pick, way)) for spent, pick in picks for way in offer]
+        picks = _undominated([(spent, pick) for spent, pick in grown if spent[2] <= max_gpus])
     return picks[0][1] if picks else None
 
 
@@ -32,9 +53,9 @@ def _sum(one: Bill, other: Bill) -> Bill:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
-def _undominated(picks: list[tuple[Bill, tuple[Option, ...]]]) -> list[tuple[Bill, tuple[Option, ...]]]:
+def _undominated(picks: list[tuple[Bill, tuple[Way, ...]]]) -> list[tuple[Bill, tuple[Way, ...]]]:
     """Cheapest first, and each with fewer GPUs than all before it."""
-    kept: list[tuple[Bill, tuple[Option, ...]]] = []
+    kept: list[tuple[Bill, tuple[Way, ...]]] = []
     for bill, pick in sorted(picks, key=lambda entry: entry[0]):
         if not kept or bill[2] < kept[-1][0][2]:
             kept.append((bill, pick))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,10 +11,12 @@ from typing import Any, TypeVar
 
 from bide.errors import BadInput, UnknownName
 from bide.i18n import _
+from bide.units import parse_seconds
 
 Value = TypeVar("Value")
 _LARGEST_BYTES = 100_000
 _DEEPEST = 12
+_PERCENT = re.compile(r"\s*([+-]?\d{1,9}(?:\.\d{1,9})?)\s*%\s*")
 _TAGGED_WRONGLY = (ValueError, TypeError, AttributeError, LookupError, OverflowError)
 """What PyYAML raises for a value that is not of the type that its tag claims (`!!int ""`)."""
 
@@ -32,7 +35,8 @@ class Located:
 
     @property
     def where(self) -> str:
-        return _("(line {line})").format(line=self.line)
+        """Nothing for a value that is of no file (line 0)."""
+        return _("(line {line})").format(line=self.line) if self.line else ""
 
     def at(self, read: Callable[[], Value]) -> Value:
         """What `read` gives; its error, where it has one, with the path and the line of this value."""
@@ -85,15 +89,49 @@ class Located:
             raise self.bad(allowed)
         return float(value)
 
+    def word(self, names: Iterable[str]) -> str:
+        """One of `names`."""
+        known = list(names)
+        if self.value not in known:
+            allowed = _("one of {names}").format(names=", ".join(known))
+            raise UnknownName(self.path, self.plain(), known, allowed, self.where)
+        return str(self.value)
+
+    def flag(self) -> bool:
+        """True or false."""
+        if not isinstance(self.value, bool):
+            raise self.bad(_("true or false"))
+        return self.value
+
+    def seconds(self, allowed: str, low_s: float, high_s: float) -> float:
+        """A time from `low_s` to `high_s`; `allowed` says so."""
+        found = self.at(lambda: parse_seconds(self.value, self.path))
+        if not low_s <= found <= high_s:
+            raise self.bad(allowed)
+        return found
+
+    def share(self, allowed: str) -> float:
+        """`20%` as 0.2, a number as it is; `allowed` says what else is no share."""
+        if isinstance(self.value, str):
+            match = _PERCENT.fullmatch(self.value)
+            if match is None:
+                raise self.bad(allowed)
+            return float(match[1]) / 100
+        return self.number(allowed, -1e9, 1e9)
+
 
 def read_yaml(path: Path, field: str = "service file", list_path: str = "") -> Located:
     """The one document of a YAML file; `list_path` names its entries where it is a list.
 
     Raises BadInput for a file that is not one, with the line where it breaks.
     """
+    return parse_yaml(_read_bytes(path, field), path, field, list_path)
+
+
+def parse_yaml(data: bytes, path: Path, field: str = "service file", list_path: str = "") -> Located:
+    """The one document in the content of the file at `path`: see `read_yaml`."""
     import yaml
 
-    data = _read_bytes(path, field)
     try:
         _check_shape(yaml.parse(data, yaml.SafeLoader), path, field)
         node = yaml.compose(data, yaml.SafeLoader)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, get_args
 
 from bide.facts.gpus import Gpu
 from bide.facts.model import Model
@@ -13,12 +14,21 @@ from bide.sourced import Assumption
 from bide.workload.requests import Workload
 from bide.workload.trace import Trace
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+Timed = Literal["ttft", "tpot", "itl", "e2e"]
+"""What a limit may be on: the latencies of requests, and the gaps between their tokens (`itl`)."""
+TIMED: tuple[Timed, ...] = get_args(Timed)
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A latency at a percentile (None: the mean), over requests."""
+    """A latency at a percentile (None: the mean), over requests; `itl` over all gaps between tokens."""
 
-    latency: Latency
+    latency: Timed
     percent: float | None
 
     @property
@@ -48,7 +58,7 @@ class Traffic:
     """The highest rate that is expected, and the factors above it that the fleet must still carry.
 
     `hours` is the rate in each hour of the day as a share of the peak (24 values, the largest 1),
-    empty where it is not known. `peak_from` says where the peak is from, where it was not given.
+    empty where it is not known. `peak_from` and `hours_from` say where these are from, where they were not given.
     """
 
     peak_rps: float
@@ -56,6 +66,9 @@ class Traffic:
     growth: float = 1.0
     hours: tuple[float, ...] = ()
     peak_from: str = ""
+    hours_from: str = ""
+    users: float | None = None
+    """Active in a month; what the bill is divided by for a price per user."""
 
     @property
     def planned_rps(self) -> float:
@@ -71,11 +84,22 @@ class ApiPrice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ServiceClass:
+    """Some of the requests of a service (a mask over the rows of its workload), with a patience of their own."""
+
+    name: str
+    rows: NDArray[np.bool_]
+    patience: tuple[Limit, ...]
+    goodput: Goodput | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Service:
     """One service: what model it runs, for whom, and how long they wait.
 
     `engine` holds deployment keys that are fixed, `choices` those of which the plan picks a value.
-    `trace` is what `workload` was made from, where prompts share beginnings.
+    `trace` has the requests of `workload`, row by row, where prompts share beginnings. `patience` is empty
+    where only goodput is asked for.
     """
 
     name: str
@@ -90,6 +114,8 @@ class Service:
     api_price: ApiPrice | None = None
     disaggregated: bool = False
     """Whether prefill and decode may have replicas of their own."""
+    classes: tuple[ServiceClass, ...] = ()
+    """Where there are any, each must be served within its own patience, and the service's own is only shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +151,15 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """All of it. `assumptions` lists what the file left open."""
+    """All of it. `assumptions` lists what the file left open.
+
+    `given` is the content of the file, `flags` what the command line put in its place (`--margin 2`).
+    """
 
     services: tuple[Service, ...]
     hardware: Hardware
     assumptions: tuple[Assumption, ...] = ()
     file: str = ""
     fleet: Fleet = field(default_factory=Fleet)
+    given: Mapping[str, object] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()

@@ -1,18 +1,19 @@
-"""One replica at a rate, at the three ends of what its step times may be."""
+"""One replica at a rate, at the three ends of what its step times and its pool may be."""
 
 from __future__ import annotations
 
 import math
 
 from bide.interval import Interval, spanning
-from bide.metrics import LATENCIES, latency_s, summary
+from bide.metrics import LATENCIES
 from bide.plan.answer import Reading
+from bide.plan.asks import Probe
 from bide.plan.candidate import Candidate
-from bide.plan.question import Limit, Measure
-from bide.records import RequestTable
+from bide.plan.capacity import Capacity
+from bide.plan.mix import requests_at_once
+from bide.plan.question import Limit, Measure, Service
 from bide.simulate.operating import Bound, Load, Mix
 from bide.simulate.solved import largest_part, solve
-from bide.simulate.steady import Steady
 
 _SHOWN_PERCENT = 95.0
 _FULL = 0.9
@@ -20,46 +21,56 @@ _FULL = 0.9
 
 
 def shown_measures(patience: tuple[Limit, ...]) -> tuple[Measure, ...]:
-    """What is asked of each latency, in the order TTFT, TPOT, E2E; the 95th percentile where nothing is."""
+    """What is asked of each latency, in the order TTFT, TPOT, E2E, ITL; the 95th percentile where nothing is."""
     shown: list[Measure] = []
-    for latency in LATENCIES:
+    for latency in (*LATENCIES, "itl"):
         asked = [limit.measure for limit in patience if limit.measure.latency == latency]
-        shown += asked or [Measure(latency, _SHOWN_PERCENT)]
+        shown += asked or ([Measure(latency, _SHOWN_PERCENT)] if latency in LATENCIES else [])
     return tuple(dict.fromkeys(shown))
 
 
-def read_replica(candidate: Candidate, patience: tuple[Limit, ...], requests_per_s: float) -> Reading:
-    """A replica of `candidate` at `requests_per_s`, measured as `patience` asks."""
-    tables = [replica.requests(requests_per_s) for replica in candidate.ends]
-    steady = candidate.likely.at(requests_per_s)
+def shown_probes(service: Service) -> tuple[Probe, ...]:
+    """The same as a run takes them, over all requests, and the goodput."""
+    probes = [Probe(measure) for measure in shown_measures(service.patience)]
+    return (*probes, Probe(service.goodput)) if service.goodput else tuple(probes)
+
+
+def capacity_of(candidate: Candidate, *probes: Probe) -> Capacity:
+    """The candidate's simulations, with everything that a reading shows."""
+    return Capacity(candidate, (*shown_probes(candidate.service), *probes))
+
+
+def read_replica(capacity: Capacity, requests_per_s: float) -> Reading:
+    """A replica at `requests_per_s`, measured as its service asks."""
+    service = capacity.candidate.service
+    seen = capacity.at(requests_per_s)
+    measures = shown_measures(service.patience)
     return Reading(
         requests_per_s,
-        {measure: _seconds(candidate, tables, measure) for measure in shown_measures(patience)},
-        steady.running_requests if steady else None,
-        steady.prefill_share if steady else None,
-        _bound(candidate, steady) if steady else "unstable",
+        {measure: _interval(capacity, requests_per_s, Probe(measure)) for measure in measures},
+        seen.running if seen else None,
+        seen.prefill_share if seen else None,
+        _bound(capacity.candidate, seen.running) if seen else "unstable",
+        goodput_ratio=_interval(capacity, requests_per_s, Probe(service.goodput)) if service.goodput else None,
+        cached_share=seen.cached_share if seen else None,
+        preemptions_per_request=seen.preemptions_per_request if seen else None,
     )
 
 
-def _seconds(candidate: Candidate, tables: list[RequestTable | None], measure: Measure) -> Interval | None:
-    """Over the fast, likely and slow tables: an infinite end where only the slow one is unstable.
-
-    The ends are no nearer than predictions of this latency were off: a TTFT repeats worse than the steps that it is of.
-    """
-    fast, likely, slow = (
-        math.inf if table is None else summary(latency_s(table, measure.latency), measure.percent) for table in tables
-    )
-    low, high = candidate.spread(measure.latency)
-    return spanning(min(fast, likely * low), likely, max(slow, likely * high)) if math.isfinite(likely) else None
+def _interval(capacity: Capacity, requests_per_s: float, probe: Probe) -> Interval | None:
+    """From the fast to the slow end; an infinite end where only the slow one is too busy."""
+    likely = capacity.value(requests_per_s, probe)
+    if not math.isfinite(likely):
+        return None
+    fast, slow = (capacity.value(requests_per_s, probe, end) for end in ("fast", "slow"))
+    return spanning(fast, likely, slow)
 
 
-def _bound(candidate: Candidate, steady: Steady) -> Bound:
+def _bound(candidate: Candidate, running: float) -> Bound:
     """What more of would help most: room for requests, or what the largest part of a token's time is spent on."""
-    replica = candidate.likely
-    if steady.running_requests > _FULL * replica.slots:
-        return "memory" if replica.pool_requests < replica.most_requests else "max_num_seqs"
-    work = replica.workload
+    case, work = candidate.case, candidate.service.workload
+    room = requests_at_once(candidate.memory.pool, candidate.held) * candidate.deployment.dp
+    if running > _FULL * int(min(room, case.most_requests)):
+        return "memory" if room < case.most_requests else "max_num_seqs"
     mix = Mix(float(work.prompt_tokens.mean()), float(work.output_tokens.mean()))
-    load = Load("concurrency", steady.running_requests)
-    row = next(solve(candidate.profile, [candidate.case], [mix], [load]).rows())
-    return largest_part(row | {"prefill_s": steady.tpot_s - steady.decode_step_s})
+    return largest_part(next(solve(candidate.profile, [case], [mix], [Load("concurrency", running)]).rows()))

@@ -1,183 +1,176 @@
-"""How many GPUs: for each service and kind of GPU the fewest that keep the patience, and the cheapest of those."""
+"""How many GPUs: for each service the cheapest fleet that keeps the patience, found by simulating replicas.
+
+The candidates are fixed by service and hardware (`plan.space`), each has one highest rate for a patience
+(`plan.capacity`), and the answer is the cheapest of them all: so a longer patience never costs more, more
+load never takes fewer GPUs, and another kind of GPU to choose from never costs more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 
 from bide.i18n import _
 from bide.physics.profile import Profile, load_profile
-from bide.plan.answer import Option, Plan, Reading, Row, ServicePlan
-from bide.plan.candidate import Candidate, candidates
-from bide.plan.choice import bill_of, cheapest_together
-from bide.plan.cost import Cost, GpuPrice, price_of
-from bide.plan.question import Hardware, Limit, Question, Service
-from bide.plan.reading import read_replica
+from bide.plan.answer import FrontierPoint, Option, Plan, ServicePlan, Tried
+from bide.plan.cheapest import Field
+from bide.plan.choice import bill_of
+from bide.plan.cost import HOURS_PER_MONTH, price_of
+from bide.plan.details import detailed
+from bide.plan.frontier import Wait, waits
+from bide.plan.offer import GpuOffer, Terms, offer_of
+from bide.plan.proving import kept_shared, operated
+from bide.plan.purchase import Pick, purchase
+from bide.plan.question import Fleet, Hardware, Question, Service
 from bide.plan.rejection import Rejection
 from bide.runners import Runner, serial
-from bide.units import format_seconds
-
-_IDLE = 1e-3
-"""Of the highest stable rate: so light a load that nobody waits for anybody."""
-_LARGEST_FLEET = 1_000_000
 
 
-def plan(question: Question, run: Runner = serial, profile: Path | None = None) -> Plan:
-    """The cheapest fleet for each service, services apart; `run` hands out the services.
+@dataclass(frozen=True, slots=True, eq=False)
+class Progress:
+    """How far the search is. `best`: the cheapest option of each service so far, None where none was found yet."""
 
-    A longer patience never costs more, and a higher rate never less. `profile`: as in `load_profile`, which
-    raises BadInput.
+    done: int
+    total: int
+    """Kinds of GPU, over all services."""
+    candidates: int
+    """Looked at so far."""
+    best: tuple[Option | None, ...]
+
+
+def _silent(_progress: Progress) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """For one service: the best option of each GPU and size of replica, cheapest first, and why others have none."""
+
+    options: tuple[Option, ...]
+    rejections: tuple[Rejection, ...]
+    tried: Tried
+    by_gpu: tuple[GpuOffer, ...] = ()
+
+
+def plan(
+    question: Question,
+    run: Runner = serial,
+    profile: Path | None = None,
+    progress: Callable[[Progress], None] = _silent,
+) -> Plan:
+    """The cheapest fleet for each service, or for several; `run` hands out the kinds of GPU.
+
+    `profile`: as in `load_profile`, which raises BadInput.
     """
     hardware, found = question.hardware, load_profile(profile)
-    offers = tuple(run(partial(_offer, hardware=hardware, profile=found), question.services))
-    able = [options for options, _rejections in offers if options]
-    picked = cheapest_together(able, hardware.max_gpus)
-    chosen = iter(picked or [min(options, key=bill_of) for options in able])
+    terms = Terms(hardware, question.fleet, found, frontier=True)
+    offers = _offers(question, terms, run, progress)
+    options = [offer.options for offer in offers]
+    bought = purchase(question, options, Field.under(terms))
     services = tuple(
-        _service_plan(service, next(chosen) if options else None, options, rejections, hardware)
-        for service, (options, rejections) in zip(question.services, offers, strict=True)
+        operated(detailed(_service_plan(service, pick, offer, hardware), terms, question), terms)
+        for service, pick, offer in zip(question.services, bought.picks, offers, strict=True)
     )
-    over_limit = None if picked is not None else _too_many(able, hardware)
-    return Plan(question, services, found, over_limit, profile.name if profile else "")
+    over_limit = None if bought.fits else _too_many([each for each in options if each], hardware)
+    shared = kept_shared(bought.shared, services, terms)
+    return Plan(question, services, found, over_limit, profile.name if profile else "", shared)
 
 
-Offer = tuple[tuple[Option, ...], tuple[Rejection, ...]]
+def offer(service: Service, hardware: Hardware, profile: Profile, fleet: Fleet | None = None) -> Offer:
+    """The options for one service, in this process; without a frontier."""
+    terms = Terms(hardware, fleet or Fleet(), profile)
+    question = Question((service,), hardware)
+    return _offers(question, terms, serial, _silent)[0]
 
 
-def _offer(service: Service, hardware: Hardware, profile: Profile) -> Offer:
-    """Every candidate's smallest fleet, cheapest first, and why the others do not do."""
-    found = [
-        candidate if isinstance(candidate, Rejection) else _smallest(candidate, service, hardware)
-        for candidate in candidates(service, hardware, profile)
-    ]
-    options = sorted((option for option in found if isinstance(option, Option)), key=bill_of)
-    return tuple(options), tuple(rejection for rejection in found if isinstance(rejection, Rejection))
-
-
-def _service_plan(
-    service: Service,
-    chosen: Option | None,
-    options: tuple[Option, ...],
-    rejections: tuple[Rejection, ...],
-    hardware: Hardware,
-) -> ServicePlan:
-    others = tuple(option for option in options if option is not chosen)
-    rows = tuple(_rows(chosen, service, hardware)) if chosen else ()
-    return ServicePlan(service, chosen, others, rows, rejections)
-
-
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """A candidate being tried for its service; a fleet that was read once is not read again."""
-
-    candidate: Candidate
-    service: Service
-    most: int
-    """Replicas that the hardware allows."""
-
-    @cached_property
-    def reading(self) -> Callable[[int], Reading]:
-        """What one of so many replicas does at the planned rate."""
-        return cache(lambda replicas: self.at(self.service.traffic.planned_rps / replicas))
-
-    def at(self, requests_per_s: float) -> Reading:
-        """What one replica does at this rate."""
-        return read_replica(self.candidate, self.service.patience, requests_per_s)
-
-    def keeps(self, reading: Reading, *, surely: bool = False) -> bool:
-        """Whether every limit is kept."""
-        return all(reading.meets(limit, surely=surely) for limit in self.service.patience)
-
-    def fewest(self, most: int, *, surely: bool = False) -> int | None:
-        """The smallest number of replicas up to `most` that keeps every limit."""
-        return _fewest(lambda replicas: self.keeps(self.reading(replicas), surely=surely), most)
-
-
-def _smallest(candidate: Candidate, service: Service, hardware: Hardware) -> Option | Rejection:
-    trial = _Trial(candidate, service, hardware.max_gpus // candidate.gpus)
-    likely = trial.fewest(trial.most)
-    if likely is None:
-        return _why_not(trial, hardware)
-    price = price_of(candidate.gpu, hardware.prices)
-    return Option(
-        candidate,
-        likely,
-        trial.fewest(trial.most, surely=True),
-        trial.reading(likely),
-        candidate.highest_stable_rps,
-        price,
-        _cost(likely * candidate.gpus, price, service),
+def _offers(question: Question, terms: Terms, run: Runner, progress: Callable[[Progress], None]) -> tuple[Offer, ...]:
+    """Every service's options; the kinds of GPU are handed out, the services in turn."""
+    gpus = {gpu.id: gpu for gpu in terms.hardware.gpus}.values()
+    work = [(number, gpu) for number in range(len(question.services)) for gpu in gpus]
+    items = [(question.services[number], gpu) for number, gpu in work]
+    started_s = perf_counter()
+    found: list[list[GpuOffer]] = [[] for _service in question.services]
+    for done, ((number, _gpu), result) in enumerate(
+        zip(work, run(partial(offer_of, terms=terms), items), strict=True), 1
+    ):
+        found[number].append(result)
+        progress(_so_far(found, done, len(work)))
+    return tuple(
+        _offer(one, results, terms.hardware, perf_counter() - started_s)
+        for one, results in zip(question.services, found, strict=True)
     )
 
 
-def _cost(gpus: int, price: GpuPrice | None, service: Service) -> Cost | None:
-    work, rate = service.workload, service.traffic.peak_rps
-    output = rate * float(work.output_tokens.mean())
-    return Cost(gpus, price, output + rate * float(work.prompt_tokens.mean()), output) if price else None
-
-
-def _fewest(enough: Callable[[int], bool], most: int) -> int | None:
-    """The smallest count up to `most` that is enough, given that more is never worse; None where none is."""
-    high = 1
-    while high < most and not enough(high):
-        high = min(2 * high, most)
-    if high > most or not enough(high):
-        return None
-    low = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def _why_not(trial: _Trial, hardware: Hardware) -> Rejection:
-    """Too slow at any size, or too few GPUs allowed."""
-    idle = trial.at(trial.candidate.highest_stable_rps.mid * _IDLE)
-    missed = [limit for limit in trial.service.patience if not idle.meets(limit, surely=False)]
-    if missed:
-        return _too_slow(trial.candidate, missed[0], idle)
-    needed = trial.fewest(_LARGEST_FLEET)
-    gpus = needed * trial.candidate.gpus if needed else None
-    carried_rps = _carried_rps(trial)
-    reason = _("needs {needed} GPUs for {rps:g} requests/s; at most {most} are allowed").format(
-        needed=gpus or _("more than a million"), rps=trial.service.traffic.planned_rps, most=hardware.max_gpus
+def _so_far(found: Sequence[Sequence[GpuOffer]], done: int, total: int) -> Progress:
+    best = tuple(
+        min((option for one in results for option in one.options), key=bill_of, default=None) for results in found
     )
-    nearest = _("{most} GPUs carry {rps:.3g} requests/s within the patience.").format(
-        most=trial.most * trial.candidate.gpus, rps=carried_rps
+    return Progress(done, total, sum(one.candidates for results in found for one in results), best)
+
+
+def _offer(service: Service, results: Sequence[GpuOffer], hardware: Hardware, seconds: float) -> Offer:
+    options = sorted((option for one in results for option in one.options), key=bill_of)
+    rejections = [rejection for one in results for rejection in one.rejections]
+    if not options and not rejections:
+        rejections = [_no_group(service, hardware)]
+    able = sum(one.candidates - one.impossible for one in results)
+    simulated = sum(one.simulated for one in results)
+    tried = Tried(
+        candidates=sum(one.candidates for one in results),
+        impossible=sum(one.impossible for one in results),
+        pruned=able - simulated,
+        simulated=simulated,
+        runs=sum(one.runs for one in results),
+        seconds=seconds,
     )
-    return Rejection(trial.candidate.name, reason + ".", gpus, hardware.max_gpus, "GPUs", nearest)
+    return Offer(tuple(options), tuple(rejections), tried, tuple(results))
 
 
-def _too_slow(candidate: Candidate, limit: Limit, idle: Reading) -> Rejection:
-    seconds = idle.seconds[limit.measure]
-    likely = seconds.mid if seconds else 0.0
-    reason = _(
-        "{limit} is {likely} with nobody else there, the limit is {seconds}; no number of GPUs cures that"
-    ).format(limit=limit.measure.name, likely=format_seconds(likely), seconds=format_seconds(limit.seconds))
-    nearest = _("The least patience that it can keep is {likely}.").format(likely=format_seconds(likely * 1.05))
-    return Rejection(candidate.name, reason + ".", likely, limit.seconds, "s", nearest)
+def _no_group(service: Service, hardware: Hardware) -> Rejection:
+    """No replica is small enough."""
+    tp = service.engine.get("tp", 1)
+    reason = _("a replica takes {needed} GPUs; at most {most} are allowed").format(needed=tp, most=hardware.max_gpus)
+    nearest = _("Allow more (hardware.max_gpus), or a smaller tp.")
+    return Rejection(service.name, reason + ".", float(str(tp)), hardware.max_gpus, "GPUs", nearest)
 
 
-def _carried_rps(trial: _Trial) -> float:
-    """The highest rate, to 1 %, that all the GPUs allowed carry within the patience."""
-    low, high = 0.0, trial.candidate.highest_stable_rps.mid
-    while high - low > 0.01 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if trial.keeps(trial.at(middle)) else (low, middle)
-    return low * trial.most
+def _service_plan(service: Service, pick: Pick, found: Offer, hardware: Hardware) -> ServicePlan:
+    points = _frontier(service, found, hardware)
+    return ServicePlan(
+        service,
+        pick.option,
+        tuple(option for option in found.options if option is not pick.option),
+        (),
+        found.rejections,
+        frontier=tuple(point for wait, point in points if not wait.streaming),
+        streaming=tuple(point for wait, point in points if wait.streaming),
+        tried=found.tried,
+        mixed=pick.mixed,
+    )
 
 
-def _rows(option: Option, service: Service, hardware: Hardware) -> Iterator[Row]:
-    """1, 2, 4, 8, ... replicas up to twice the sure answer, the two answers among them."""
-    trial = _Trial(option.candidate, service, hardware.max_gpus // option.candidate.gpus)
-    answers = {option.replicas, option.replicas_surely or option.replicas}
-    doubled = {2**n for n in range((2 * max(answers) - 1).bit_length() + 1)}
-    for replicas in sorted(answers | {count for count in doubled if count <= trial.most}):
-        reading = trial.reading(replicas)
-        met = trial.keeps(reading)
-        yield Row(replicas * option.candidate.gpus, replicas, reading, met, met and trial.keeps(reading, surely=True))
+def _frontier(service: Service, found: Offer, hardware: Hardware) -> list[tuple[Wait, FrontierPoint]]:
+    """For each wait the cheapest over all groups."""
+    return [(wait, _point(wait, number, found, hardware)) for number, wait in enumerate(waits(service))]
+
+
+def _point(wait: Wait, number: int, found: Offer, hardware: Hardware) -> FrontierPoint:
+    best: tuple[tuple[int, float, int], FrontierPoint] | None = None
+    for result in found.by_gpu:
+        reached = result.reached[number]
+        if reached.gpus is None:
+            continue
+        price = price_of(result.gpu, hardware.prices, hardware.price_multiplier)
+        usd = price.usd_per_hour * reached.gpus if price else None
+        month = None if usd is None else usd * HOURS_PER_MONTH
+        point = FrontierPoint(wait.measure, wait.seconds, reached.name, reached.gpus, reached.gpus_surely, month)
+        bill = (int(usd is None), usd or 0.0, reached.gpus)
+        if best is None or bill < best[0]:
+            best = bill, point
+    return best[1] if best else FrontierPoint(wait.measure, wait.seconds, "", None, None, None)
 
 
 def _too_many(offers: Sequence[Sequence[Option]], hardware: Hardware) -> Rejection:

@@ -28,10 +28,15 @@ def assumption_lines(plan: Plan) -> Iterable[str]:
 
 def limit_lines() -> Iterable[str]:
     """What the numbers leave out."""
-    yield _("Prefix-cache hits are not counted: every prompt is computed whole.")
-    yield _("Preemption when the pool overflows is not counted; near a full pool the truth is slower.")
-    yield _("Each service has its own replicas; sharing GPUs between services is not tried.")
-    yield _("Replicas get equal shares of the traffic; failures, rolling updates and cold starts need spare ones.")
+    yield _(
+        "A replica is sized by traffic as uneven as the whole's; a router that takes turns makes it more even, so that "
+        "the whole fleet often does better than its replicas were promised to."
+    )
+    yield _(
+        "Prefix-cache hits are those of one replica that gets every prompt in turn; spread over more replicas there are "
+        "fewer, unless the router knows about them. The run of the whole fleet counts them as they fall."
+    )
+    yield _("Failures and cold starts are not simulated: spare replicas are bought for them (fleet: spare_replicas).")
 
 
 def source_lines(plan: Plan) -> Iterable[str]:

@@ -13,7 +13,7 @@ from bide.facts.layers import Cost
 from bide.i18n import _
 from bide.physics.blocks import BlockPool, FlatPool, Group, Pool
 from bide.physics.nearness import factors, step_assumption
-from bide.physics.profile import load_profile
+from bide.physics.profile import Profile, load_profile
 from bide.physics.steptime import StepTable
 from bide.simulate.cases import DRAFT_ACCEPTANCE, Case, case_of, draft_assumptions, stacked_amounts, stacked_reached
 from bide.simulate.scheduler.config import CacheGroup, GroupKind, Release, SchedulerConfig
@@ -56,14 +56,23 @@ class ReplicaSetup:
         slow = replace(cost, linear_s=cost.linear_s * factor, per_window_token_s=windows, **scaled)
         return replace(self, cost=slow)
 
+    def holding(self, pool: Pool) -> ReplicaSetup:
+        """The same with another pool on each GPU."""
+        num_blocks, _groups, _notes = _pool(pool)
+        return replace(self, config=replace(self.config, num_blocks=max(1, num_blocks // self.deployment.pp)))
+
 
 def setup_of(deployment: Deployment, profile: Path | None = None, steps: Steps = "roofline") -> ReplicaSetup:
     """The simulator's inputs for `deployment`, its pool sized as the engine would.
 
     Raises CannotBeMet where it does not fit, names no GPU or is an encoder-decoder; BadInput for a profile.
     """
-    found = load_profile(profile)
-    case = case_of(deployment, stated=True)
+    return setup_of_case(case_of(deployment, stated=True), load_profile(profile), steps)
+
+
+def setup_of_case(case: Case, found: Profile, steps: Steps = "roofline") -> ReplicaSetup:
+    """The same for a case with a profile that is already loaded."""
+    deployment = case.deployment
     reached = stacked_reached(found, [case])
     stack, origins = tables(steps, [case], stacked_amounts([case]), reached)
     config, notes = _config(case)

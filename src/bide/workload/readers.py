@@ -10,6 +10,7 @@ from bide.i18n import _
 from bide.workload.reading.asking import Ask
 from bide.workload.reading.reader import read
 from bide.workload.requests import Workload
+from bide.workload.trace import Trace
 
 FEWEST_ROWS = 100
 """Fewer rows than this say too little about a 95th percentile."""
@@ -24,16 +25,22 @@ def read_trace(path: Path, field: str = "trace") -> Workload:
     coarse clock are spread within its ticks. Raises BadInput naming `field` for a file that is not
     there or not understood, for the first row that cannot be read, and for fewer than 100 usable rows.
     """
+    return read_both(path, field)[1]
+
+
+def read_both(path: Path, field: str = "trace") -> tuple[Trace, Workload]:
+    """The whole trace, unanswered rows too, and the workload in it: see `read_trace`."""
     reading = read([path], Ask(strict=True), field)
-    answered = int(reading.trace.answered.sum())
+    trace = reading.trace
+    answered = int(trace.answered.sum())
     if answered < FEWEST_ROWS:
         allowed = _("a trace of at least {count} answered requests").format(count=FEWEST_ROWS)
         hint = _("{rows} rows are too few for a percentile; describe the lengths instead").format(rows=answered)
         raise BadInput(field, str(path), allowed, hint)
-    work = reading.trace.workload(field)
+    work = trace.workload(field)
     notes = [finding.text for finding in reading.report.findings if finding.kind in _TOLD]
-    failures = len(reading.trace) - answered
+    failures = len(trace) - answered
     if failures:
         notes.append(_("{count} rows without output (failures) left out").format(count=failures))
     source = replace(work.source, text=_("trace {name}, {rows} requests").format(name=path.name, rows=len(work)))
-    return replace(work, source=source, notes=(*notes, *work.notes))
+    return trace, replace(work, source=source, notes=(*notes, *work.notes))

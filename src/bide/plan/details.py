@@ -1,0 +1,38 @@
+"""What is said of the chosen option beyond its size: fleets around it, doublings, the whole fleet, what moves it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bide.plan.answer import ServicePlan
+from bide.plan.asks import asks_of
+from bide.plan.doublings import doublings, rows
+from bide.plan.measuring import bench_command
+from bide.plan.offer import Terms
+from bide.plan.question import Question
+from bide.plan.reading import capacity_of
+from bide.plan.sensitivity import Sensitivity
+from bide.plan.verify import proven
+
+
+def detailed(plan: ServicePlan, terms: Terms, question: Question) -> ServicePlan:
+    """The plan of one service with all that its chosen option can be asked; as it is where there is none.
+
+    Where the whole fleet does not hold with so many replicas, the option grows to what does.
+    """
+    if plan.chosen is None:
+        return plan
+    service, trial = plan.service, capacity_of(plan.chosen.candidate)
+    chosen, proof = proven(plan.chosen, terms)
+    fast = trial.fewest(service.traffic.planned_rps, chosen.replicas, asks_of(service), "fast")
+    chosen = replace(chosen, replicas_fast=fast or chosen.replicas)
+    fleets = tuple(rows(chosen, trial, terms))
+    return replace(
+        plan,
+        chosen=chosen,
+        rows=fleets,
+        doublings=tuple(doublings(chosen, fleets, terms)),
+        verified=proof,
+        swings=Sensitivity(chosen, trial, terms).swings(),
+        measure_with=bench_command(question, question.services.index(service), chosen),
+    )

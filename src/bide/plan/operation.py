@@ -1,0 +1,105 @@
+"""What running a chosen fleet means: its energy, its hours, when to add a replica, and what an API would cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bide.facts.gpus import Gpu
+from bide.plan.answer import Option
+from bide.plan.autoscale import Autoscaling, Demand, autoscaling
+from bide.plan.break_even import BreakEven, break_even
+from bide.plan.capacity import Capacity
+from bide.plan.cost import Cost, GpuPrice, flow_of, mean_share
+from bide.plan.day import Day
+from bide.plan.energy import Energy, energy_of
+from bide.plan.question import Fleet, Service
+from bide.plan.reading import capacity_of
+from bide.plan.replica_state import replica_state
+from bide.plan.thresholds import ASSUMED_GROWTH, ReplicaState, Thresholds, kept_rps, thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A fleet: `replicas` carry the load, `standing_by` more are for failures and updates."""
+
+    gpu: Gpu
+    replica_gpus: int
+    replicas: int
+    standing_by: int
+    price: GpuPrice | None
+    cost: Cost | None
+
+    @classmethod
+    def of(cls, option: Option) -> Chosen:
+        candidate = option.candidate
+        return cls(candidate.gpu, candidate.gpus, option.replicas, option.spare, option.price, option.cost)
+
+    @property
+    def gpus(self) -> int:
+        return (self.replicas + self.standing_by) * self.replica_gpus
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """None where the TDP, an API's price or the hours of the day are not known."""
+
+    energy: Energy | None
+    api: BreakEven | None
+    autoscaling: Autoscaling | None
+    thresholds: Thresholds
+
+
+def operation_of(chosen: Chosen, service: Service, fleet: Fleet, capacity: Capacity) -> Operation | None:
+    """Of a fleet for `service`, whose replica's `capacity` is at hand; None where no rate keeps the patience."""
+    highest_rps = capacity.highest_rate()
+    if highest_rps is None:
+        return None
+    highest_rps = min(highest_rps, _carried_rps(chosen, service, highest_rps))
+    scaled = _autoscaling(chosen, service, fleet, highest_rps)
+    share = mean_share(service.traffic)
+    api = service.api_price
+    return Operation(
+        energy=energy_of(chosen.gpu, chosen.gpus, flow_of(service), share),
+        api=break_even(chosen.cost, api, highest_rps * chosen.replicas) if chosen.cost and api else None,
+        autoscaling=scaled,
+        thresholds=_thresholds(chosen, fleet, capacity, highest_rps, scaled),
+    )
+
+
+def operation_for(option: Option, service: Service, fleet: Fleet) -> Operation | None:
+    """Of an option of the plan."""
+    return operation_of(Chosen.of(option), service, fleet, capacity_of(option.candidate))
+
+
+def _carried_rps(chosen: Chosen, service: Service, highest_rps: float) -> float:
+    """Of a replica: less than the search found, where the whole fleet was simulated and needed more of them."""
+    planned = service.traffic.planned_rps
+    return planned / chosen.replicas if planned <= highest_rps * (chosen.replicas - 1) else highest_rps
+
+
+def _autoscaling(chosen: Chosen, service: Service, fleet: Fleet, highest_rps: float) -> Autoscaling | None:
+    if not service.traffic.hours:
+        return None
+    demand = Demand(Day(service.traffic.hours), highest_rps / service.traffic.planned_rps, fleet.scale_up_s)
+    price = chosen.price.usd_per_hour if chosen.price else None
+    return autoscaling(demand, chosen.replica_gpus, chosen.standing_by, price, chosen.replicas)
+
+
+def _thresholds(
+    chosen: Chosen, fleet: Fleet, capacity: Capacity, highest_rps: float, scaled: Autoscaling | None
+) -> Thresholds:
+    growth = scaled.growth if scaled else None
+    fewest = scaled.min_replicas if scaled else 1 + chosen.standing_by
+    rate = kept_rps(highest_rps, ASSUMED_GROWTH if growth is None else growth)
+    return thresholds(
+        _state(capacity, rate),
+        _state(capacity, highest_rps),
+        replicas=(fewest, chosen.replicas + chosen.standing_by),
+        standing_by=chosen.standing_by,
+        scale_up_s=fleet.scale_up_s,
+        growth=growth,
+    )
+
+
+def _state(capacity: Capacity, requests_per_s: float) -> ReplicaState:
+    return replica_state(capacity.setup("likely"), capacity.basket, requests_per_s)

@@ -1,0 +1,219 @@
+"""One simulated replica at one rate, and what is kept of it: a number for each thing that is asked.
+
+A percentile of one run is not that of the next. So each number comes twice: as measured, and as what 95
+of 100 other runs as long stay below, from the scatter between consecutive parts of the run (batch means:
+requests that come together wait together; another run scatters as much as this one, hence sqrt 2). A
+percentile's bound is a higher percentile of the same run (Woodruff 1952): it does not depend on the
+limit, so that a longer patience never asks for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bide import metrics
+from bide.plan.asks import EVERYBODY, Probe
+from bide.plan.basket import Basket
+from bide.plan.question import Goodput
+from bide.records import RequestTable
+from bide.simulate.replica_setup import ReplicaSetup
+from bide.simulate.scheduler.outcome import Outcome
+from bide.simulate.scheduler.simulate import simulate
+from bide.simulate.summary.token_gaps import gaps_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Booleans = NDArray[np.bool_]
+
+_PARTS = 16
+_ERRORS = 1.753 * 2**0.5
+"""Standard errors to the bound: one-sided 95 % of Student's t with 15 degrees of freedom, for two runs."""
+_STAYS = 3.0
+_MOST_WARM_UP = 0.2
+"""The warm-up is three mean stays, at most this share of the run, as in `bide simulate`."""
+_GAP_REQUESTS = 1000
+"""Requests of the run that is repeated with every step kept, where gaps between tokens are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one replica did. `values`: as measured, and what 95 of 100 other runs stay below."""
+
+    requests_per_s: float
+    values: Mapping[Probe, tuple[float, float]]
+    running: float
+    """Requests in the batch on average, over all of the replica's engines."""
+    prefill_share: float
+    """Of the replica's time, that prompts add to its steps."""
+    cached_share: float
+    """Of the prompt tokens, found in the cache."""
+    preemptions_per_request: float
+
+
+def watch(setup: ReplicaSetup, basket: Basket, probes: Sequence[Probe], requests_per_s: float) -> Seen:
+    """One replica serves the basket at this rate; each of its engines has an equal share."""
+    requests = basket.requests(setup.config, requests_per_s / setup.engines)
+    outcome = simulate(setup.config, setup.cost, requests)
+    table = outcome.table(requests, setup.request_s)
+    inside = _settled(table)
+    traffic = basket.traffic
+    prompts = float(traffic.prompt_tokens.sum())
+    cached = float(outcome.cached_tokens.sum()) / prompts
+    return Seen(
+        requests_per_s,
+        {probe: taken(probe, values_of(setup, basket, probe, table, inside)) for probe in probes},
+        requests_per_s * float((outcome.finish_s - outcome.first_scheduled_s)[inside].mean()),
+        _prefill_share(setup, basket, requests_per_s, cached),
+        cached,
+        float(outcome.preemptions.mean()),
+    )
+
+
+def _settled(table: RequestTable) -> Booleans:
+    """Requests that arrive after the warm-up."""
+    import numpy as np
+
+    arrival_s = table.arrival_s
+    stay_s = float((table.last_token_s - arrival_s).mean())
+    inside: Booleans = arrival_s >= min(_STAYS * stay_s, _MOST_WARM_UP * float(arrival_s[-1]))
+    return inside if inside.any() else np.ones(len(table), dtype=np.bool_)
+
+
+def values_of(setup: ReplicaSetup, basket: Basket, probe: Probe, table: RequestTable, inside: Booleans) -> Floats:
+    """What `probe` takes of each request `inside` the measured part (`itl`: of each gap), in the order of arrival."""
+    kept = inside if probe.group == EVERYBODY else inside & basket.groups[probe.group]
+    measure = probe.measure
+    if isinstance(measure, Goodput):
+        return _worst_ratio(table, measure)[kept]
+    if measure.latency == "itl":
+        return _gaps(setup, basket, table, kept)
+    return metrics.latency_s(table, measure.latency)[kept]
+
+
+def taken(probe: Probe, values: Floats) -> tuple[float, float]:
+    """The number that `probe` makes of the values of a run, and what other runs stay below."""
+    percent = percent_of(probe)
+    return _mean(values) if percent is None else _percentile(values, percent)
+
+
+def percent_of(probe: Probe) -> float | None:
+    """None for a mean."""
+    measure = probe.measure
+    return 100 * measure.share if isinstance(measure, Goodput) else measure.percent
+
+
+def _worst_ratio(table: RequestTable, goodput: Goodput) -> Floats:
+    """Of each request the largest of its latencies over their limits; one without a time between tokens keeps that."""
+    import numpy as np
+
+    ratios = [metrics.latency_s(table, latency) / seconds for latency, seconds in goodput.limits]
+    return np.asarray(np.nan_to_num(np.array(ratios), nan=0.0).max(axis=0))
+
+
+def _gaps(setup: ReplicaSetup, basket: Basket, table: RequestTable, kept: Booleans) -> Floats:
+    """Times between tokens of a stretch of the run, in the order of the requests."""
+    import numpy as np
+
+    first = int(np.argmax(table.arrival_s >= _MOST_WARM_UP * float(table.arrival_s[-1])))
+    rows = slice(max(0, first - _GAP_REQUESTS // 2), first + _GAP_REQUESTS)
+    requests = basket.stretch(setup.config, rows, table.arrival_s)
+    log = simulate(setup.config, setup.cost, requests, record_steps=True).log
+    assert log is not None
+    _when_s, gaps_s, request = gaps_of(log, requests.prompt_tokens, setup.config.speculative_tokens)
+    wanted = kept[rows].copy()
+    wanted[: first - rows.start] = False
+    return gaps_s[wanted[request]]
+
+
+def _percentile(values: Floats, percent: float) -> tuple[float, float]:
+    """The percentile, and the one that holds in 95 of 100 runs; both 0 where there is no value."""
+    import numpy as np
+
+    there = values[np.isfinite(values)]
+    if not len(there):
+        return 0.0, 0.0
+    value = float(np.percentile(there, percent))
+    higher = percent + 100 * _ERRORS * _scatter(there > value)
+    return value, float(np.percentile(there, min(100.0, higher)))
+
+
+def _mean(values: Floats) -> tuple[float, float]:
+    import numpy as np
+
+    there = values[np.isfinite(values)]
+    value = float(there.mean()) if len(there) else 0.0
+    return value, value + _ERRORS * _scatter(there)
+
+
+def _scatter(values: Floats | Booleans) -> float:
+    """Standard error of the mean, from the means of consecutive parts."""
+    import numpy as np
+
+    if len(values) < 2 * _PARTS:
+        return float(np.std(values)) if len(values) else 0.0
+    means = [float(part.mean()) for part in np.array_split(values, _PARTS)]
+    return float(np.std(means, ddof=1) / np.sqrt(_PARTS))
+
+
+def _prefill_share(setup: ReplicaSetup, basket: Basket, requests_per_s: float, cached_share: float) -> float:
+    """Rate x what a prompt adds to the steps that carry it: its tokens at the slope of a full step, and its pairs."""
+    import numpy as np
+
+    cost, prompt = setup.cost, basket.traffic.prompt_tokens.astype(np.float64)
+    budget = len(cost.linear_s) - 1
+    token_s = float(cost.linear_s[budget] - cost.linear_s[1]) / max(1, budget - 1)
+    computed = prompt * (1 - cached_share)
+    seconds = token_s * computed + cost.per_area_s * computed * (prompt - computed / 2)
+    seconds += cost.prefill_step_s * np.ceil(computed / budget)
+    return min(1.0, requests_per_s / setup.engines * float(seconds.mean()))
+
+
+def saturated(setup: ReplicaSetup, basket: Basket, most_running: int) -> float:
+    """Requests a second at which a replica works off a backlog, at most what its steps allow.
+
+    All requests are there from the beginning; the rate is that of the middle half of the ends. The
+    basket is repeated until it fills the batch several times.
+    """
+    import numpy as np
+
+    full = basket.repeated(min(_TURNS * most_running, _MOST_BACKLOG))
+    outcome: Outcome = simulate(setup.config, setup.cost, full.requests(setup.config, float("inf")))
+    ends_s = np.sort(outcome.finish_s)
+    first, last = len(ends_s) // 4, 3 * len(ends_s) // 4
+    rate = (last - first) / float(ends_s[last] - ends_s[first])
+    return float(min(setup.engines * rate, highest_rps(setup, full)))
+
+
+_TURNS = 6
+_MOST_BACKLOG = 16384
+
+
+def highest_rps(setup: ReplicaSetup, basket: Basket) -> float:
+    """A rate that no schedule exceeds on this basket, from the costs of steps alone.
+
+    Every token is in a step, and n tokens take at least n x the least seconds a token of any step;
+    every step delivers at most a token (or all drafts) to each running request, so that there are at
+    least as many steps as outputs / requests that run at once, each as long as one with a token. The
+    longer of the two, and what reading the caches takes beside, is the least time of the basket.
+    """
+    import numpy as np
+
+    cost, config, traffic = setup.cost, setup.config, basket.traffic
+    prompt, output = traffic.prompt_tokens.astype(np.float64), traffic.output_tokens.astype(np.float64)
+    later = np.maximum(output - 1, 0.0)
+    delivered = 1 + config.speculative_tokens
+    tokens = (0.0 if config.enable_prefix_caching and traffic.blocks else prompt.sum()) + later.sum()
+    sizes = np.arange(1, len(cost.linear_s))
+    token_s = float(((cost.linear_s[1:] + cost.fixed_s) / sizes).min())
+    step_s = float(cost.linear_s[1:].min() + cost.fixed_s)
+    steps = float(later.sum()) / delivered / config.max_running
+    decodes = later / delivered
+    reads_s = cost.per_kv_token_s * float((decodes * (prompt + 1 + later / 2)).sum())
+    reads_s += cost.per_sequence_s * float(decodes.sum())
+    least_s = max(tokens * token_s, steps * step_s) + reads_s
+    return float(setup.engines * len(traffic) / least_s)

@@ -1,0 +1,75 @@
+"""Values for llm-d's model service chart (llm-d-incubation/llm-d-modelservice, charts/llm-d-modelservice).
+
+Read in chart v0.4.12 (2026-04-22): templates/_helpers.tpl writes the model, the port, the served name and the
+parallel sizes as options of `vllm serve`, before `args`. The chart has no autoscaler and no PodDisruptionBudget.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bide.report.handover.arguments import other_arguments
+from bide.report.handover.autoscaling import scaled_object, scaling
+from bide.report.handover.kubernetes import probes, resources, shared_memory, strategy
+from bide.report.handover.unit import PORT, PORT_NAME, TOKEN_SECRET, Unit
+
+Values = dict[str, Any]
+
+CHART = "llm-d-modelservice v0.4.12"
+_WRITTEN = ("--tensor-parallel-size", "--data-parallel-size", "--served-model-name")
+_GIB = 2**30
+_ROOM = 1.5
+"""Of the weights' size, for the model volume."""
+
+
+def llm_d_values(unit: Unit) -> Values:
+    """The whole values file: replicas that prefill and decode, without the sidecar that splits the two."""
+    size_gib = max(5, round(unit.weights_bytes * _ROOM / _GIB))
+    values: Values = {
+        "fullnameOverride": unit.name,
+        "multinode": False,
+        "accelerator": {"type": unit.accelerator.chart_type if unit.accelerator else ""},
+        "modelArtifacts": {
+            "name": unit.deployment.model.name,
+            "uri": f"hf://{unit.deployment.model.name}",
+            "size": f"{size_gib}Gi",
+            "authSecretName": TOKEN_SECRET,
+            "labels": {"llm-d.ai/inference-serving": "true", "llm-d.ai/model": unit.name},
+        },
+        "routing": {"servicePort": PORT, "proxy": {"enabled": False}},
+        "decode": _replicas(unit),
+        "prefill": {"create": False},
+    }
+    thresholds = scaling(unit)
+    if thresholds:
+        values["extraObjects"] = [scaled_object(unit, thresholds, f"{unit.name}-decode")]
+    return values
+
+
+def _replicas(unit: Unit) -> Values:
+    found = unit.accelerator
+    products = {"labelKey": found.label, "labelValues": list(found.products)} if found and found.products else None
+    return {
+        "create": True,
+        "replicas": unit.replicas,
+        "strategy": strategy(unit),
+        "parallelism": {"tensor": unit.deployment.tp, "data": unit.deployment.dp, "dataLocal": unit.deployment.dp},
+        **({"acceleratorTypes": products} if products else {}),
+        "monitoring": {"podmonitor": {"enabled": True, "portName": PORT_NAME, "path": "/metrics", "interval": "15s"}},
+        "containers": [_container(unit)],
+        "volumes": [shared_memory(unit)],
+    }
+
+
+def _container(unit: Unit) -> Values:
+    return {
+        "name": "vllm",
+        "image": unit.image,
+        "modelCommand": "vllmServe",
+        "args": other_arguments(unit, _WRITTEN),
+        "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],
+        "resources": resources(unit),
+        **probes(unit, PORT_NAME),
+        "mountModelVolume": True,
+        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
+    }

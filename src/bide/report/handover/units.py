@@ -1,0 +1,100 @@
+"""The fleets of a plan: those that services share, both parts of a mixed one, and one for each other service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bide.i18n import _
+from bide.plan.answer import Option, Plan, ServicePlan
+from bide.plan.question import Limit, Service
+from bide.plan.sharing import SharedFleet
+from bide.plan.splitting import MixedFleet
+from bide.plan.thresholds import Thresholds
+from bide.report.handover.names import kubernetes_names
+from bide.report.handover.unit import Unit
+from bide.units import format_seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fleet:
+    """An option that is bought, and for whom."""
+
+    service: Service
+    option: Option
+    remarks: tuple[str, ...] = ()
+    thresholds: Thresholds | None = None
+
+
+def units(plan: Plan) -> list[Unit]:
+    """Every fleet once; none for a service that cannot be met."""
+    found = [*_fleets(plan)]
+    names = kubernetes_names(fleet.service.name for fleet in found)
+    return [_unit(plan, fleet, name) for fleet, name in zip(found, names, strict=True)]
+
+
+def _fleets(plan: Plan) -> Iterator[_Fleet]:
+    for shared in plan.shared:
+        yield _shared(shared)
+    sharing = {name for shared in plan.shared for name in shared.services}
+    for service in plan.services:
+        if service.service.name in sharing:
+            continue
+        if service.mixed is not None:
+            yield from _parts(service.mixed)
+        elif service.chosen is not None:
+            yield _own(service, service.chosen)
+
+
+def _shared(shared: SharedFleet) -> _Fleet:
+    remark = _("Shared by: {names}.").format(names=", ".join(shared.services))
+    return _Fleet(shared.together, shared.option, (remark,))
+
+
+def _parts(mixed: MixedFleet) -> Iterator[_Fleet]:
+    limit = mixed.threshold_tokens
+    short = _("For prompts of up to {tokens:,} tokens: a gateway must send them here.").format(tokens=limit)
+    long = _("For prompts of more than {tokens:,} tokens: a gateway must send them here.").format(tokens=limit)
+    yield _Fleet(mixed.short.service, mixed.short.option, (short,))
+    yield _Fleet(mixed.long.service, mixed.long.option, (long,))
+
+
+def _own(service: ServicePlan, chosen: Option) -> _Fleet:
+    operation = service.operation
+    return _Fleet(service.service, chosen, thresholds=operation.thresholds if operation else None)
+
+
+def _unit(plan: Plan, fleet: _Fleet, name: str) -> Unit:
+    option, asked = fleet.option, plan.question.fleet
+    candidate = option.candidate
+    rolling = min(asked.rolling_replicas, option.spare)
+    return Unit(
+        name=name,
+        service=fleet.service.name,
+        deployment=candidate.deployment,
+        gpu=candidate.gpu,
+        needed=option.replicas,
+        spare=option.spare - rolling,
+        rolling=rolling,
+        weights_bytes=candidate.memory.ledger.weights_bytes * candidate.gpus,
+        scale_up_s=asked.scale_up_s,
+        promises=(*fleet.remarks, *_promises(fleet.service, option)),
+        thresholds=fleet.thresholds,
+    )
+
+
+def _promises(service: Service, option: Option) -> list[str]:
+    rps = service.traffic.planned_rps
+    rate = _("Planned for {rps:g} requests/s in all, {each:.3g} for each replica that the load needs.").format(
+        rps=rps, each=rps / option.replicas
+    )
+    return [rate, *(_promise(limit, option) for limit in service.patience)]
+
+
+def _promise(limit: Limit, option: Option) -> str:
+    seconds = option.reading.seconds.get(limit.measure)
+    return _("{measure}: at most {limit}, predicted {likely}.").format(
+        measure=limit.measure.name,
+        limit=format_seconds(limit.seconds),
+        likely=format_seconds(seconds.mid) if seconds else _("not known"),
+    )

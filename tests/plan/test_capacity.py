@@ -1,0 +1,167 @@
+"""Laws of the highest rate: monotone by construction, bounded by the cost of steps, kept on other draws."""
+
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bide.facts.gpus import find_gpu
+from bide.facts.hf import from_config
+from bide.physics.profile import load_profile
+from bide.plan import basket
+from bide.plan.asks import Ask, Asks, Probe, asks_of
+from bide.plan.basket import basket_of
+from bide.plan.candidate import ENDS, Candidate, candidate
+from bide.plan.capacity import POINTS, Capacity
+from bide.plan.question import Hardware, Limit, Measure, Service, Traffic
+from bide.plan.search import offer
+from bide.plan.trial import highest_rps, saturated, watch
+from bide.sourced import Source
+from bide.workload.arrivals import poisson_gaps
+from bide.workload.requests import Workload
+from plan_inputs import LLAMA
+
+TTFT, TPOT, E2E = Measure("ttft", 95.0), Measure("tpot", 95.0), Measure("e2e", 95.0)
+MODEL = from_config(LLAMA, "llama")
+
+
+def drawn(seed: int, count: int = 600, prompt: float = 700, output: float = 120) -> Workload:
+    rng = np.random.default_rng(seed)
+    prompts = np.clip(rng.lognormal(np.log(prompt), 0.8, count), 1, 8000).astype(np.int64)
+    outputs = np.clip(rng.lognormal(np.log(output), 0.7, count), 1, 2000).astype(np.int64)
+    return Workload(prompts, outputs, poisson_gaps(count, seed), Source("drawn", kind="given"))
+
+
+def service(work: Workload | None = None, rps: float = 20.0, *limits: Limit) -> Service:
+    kept = limits or (Limit(TTFT, 1.0), Limit(TPOT, 0.05), Limit(E2E, 8.0))
+    return Service("chat", MODEL, drawn(1) if work is None else work, Traffic(rps), kept)
+
+
+def built(one: Service, gpu: str = "h100-sxm", **setting: object) -> Candidate:
+    found = candidate(one, find_gpu(gpu), {"tp": 1, **setting}, load_profile())
+    assert isinstance(found, Candidate)
+    return found
+
+
+@cache
+def trial() -> Capacity:
+    """One for all examples: what was simulated stays."""
+    return Capacity(built(service()))
+
+
+def asks(ttft: float, tpot: float, e2e: float) -> Asks:
+    return tuple(Ask(Probe(m), s) for m, s in ((TTFT, ttft), (TPOT, tpot), (E2E, e2e)))
+
+
+seconds = st.tuples(st.floats(0.03, 2.0), st.floats(0.006, 0.1), st.floats(0.5, 30.0))
+more = st.floats(1.0, 4.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seconds, st.tuples(more, more, more), st.floats(0.1, 500.0), more)
+def test_patience_never_lowers_the_rate_and_load_never_takes_fewer(
+    limits: tuple[float, float, float], longer: tuple[float, float, float], rps: float, heavier: float
+) -> None:
+    patient = tuple(a * b for a, b in zip(limits, longer, strict=True))
+    for end in ENDS:
+        hurried = trial().highest_rate(asks(*limits), end) or 0.0
+        relaxed = trial().highest_rate(asks(*patient), end) or 0.0
+        assert relaxed >= hurried
+    few = trial().fewest(rps, 10_000, asks(*limits))
+    many = trial().fewest(rps * heavier, 10_000, asks(*limits))
+    assert few is None or many is None or few <= many
+    sure = trial().fewest(rps, 10_000, asks(*limits), "slow")
+    assert sure is None or (few is not None and few <= sure)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seconds, st.floats(0.1, 500.0), st.integers(1, 200))
+def test_stopping_early_gives_the_count_of_the_whole_halving(
+    limits: tuple[float, float, float], rps: float, most: int
+) -> None:
+    highest = trial().highest_rate(asks(*limits))
+    whole = None if highest is None else int(np.ceil(rps / highest))
+    assert trial().fewest(rps, most, asks(*limits)) == (whole if whole is not None and whole <= most else None)
+
+
+def test_the_grid_is_even_and_ends_at_twice_the_saturated_rate() -> None:
+    rates = [trial().rate(point) for point in range(POINTS)]
+    steps = [b / a for a, b in pairwise(rates)]
+    assert max(steps) == pytest.approx(min(steps))
+    assert steps[0] == pytest.approx(2 ** (7 / 256))  # 7 octaves in 256 steps: 1.9 %
+    assert rates[-1] == pytest.approx(2 * trial().saturated_rps())
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.floats(20, 4000),
+    st.floats(4, 800),
+    st.sampled_from(("h100-sxm", "l40s", "a100-80gb-sxm")),
+    st.sampled_from((1, 2, 4)),
+    st.sampled_from((16, 256)),
+    st.sampled_from((2048, 8192)),
+)
+def test_no_replica_works_faster_than_its_steps_allow(
+    seed: int, prompt: float, output: float, gpu: str, tp: int, seqs: int, tokens: int
+) -> None:
+    one = service(drawn(seed, 150, prompt, output))
+    setup = built(one, gpu, tp=tp, max_num_seqs=seqs, max_num_batched_tokens=tokens).setup
+    mine = basket_of(one)
+    bound = highest_rps(setup, mine)
+    # The whole backlog, beginning and end included, cannot be done sooner than the bound allows.
+    from bide.simulate.scheduler.simulate import simulate
+
+    outcome = simulate(setup.config, setup.cost, mine.requests(setup.config, float("inf")))
+    assert len(mine) / float(outcome.finish_s.max()) <= bound * (1 + 1e-9)
+    assert saturated(setup, mine, seqs) <= highest_rps(setup, mine.repeated(min(6 * seqs, 16384))) * (1 + 1e-9)
+
+
+def test_another_kind_of_gpu_to_choose_from_never_costs_more() -> None:
+    h100, l40s = find_gpu("h100-sxm"), find_gpu("l40s")
+    one = replace(service(), choices={"tp": (1, 2), "max_num_batched_tokens": (8192,)})
+    prices = {"h100-sxm": 2.0, "l40s": 0.5}
+
+    def usd(*gpus: object) -> float:
+        options = offer(one, Hardware(gpus, 64, prices), load_profile()).options  # type: ignore[arg-type]
+        return options[0].cost.usd_per_hour if options and options[0].cost else float("inf")
+
+    assert usd(h100, l40s) == usd(l40s, h100) == min(usd(h100), usd(l40s))
+
+
+def test_what_is_promised_holds_on_other_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    # At the highest rate itself, where nothing is left over: 95 of 100 other draws are to keep each limit. Of 40 draws
+    # 35 or more do with a chance of 96 % even if only 19 in 20 keep it, and all three are asked for at once.
+    monkeypatch.setattr(basket, "REQUESTS", 2048)
+    limits = asks_of(service())
+    promised = Capacity(built(service(drawn(1, 2048)), max_model_len=10240))
+    rate = promised.highest_rate(limits)
+    assert rate is not None
+    kept = 0
+    for seed in range(100, 140):
+        other = basket_of(service(drawn(seed, 2048)))
+        seen = watch(promised.setup("likely"), other, [ask.probe for ask in limits], rate)
+        kept += all(seen.values[ask.probe][0] <= ask.most for ask in limits)
+    assert kept >= 35
+
+
+def test_classes_are_measured_over_their_own_requests() -> None:
+    from bide.plan.question import ServiceClass
+
+    work = drawn(3)
+    short = work.output_tokens < 120
+    classes = tuple(
+        ServiceClass(name, rows, (Limit(E2E, limit_s),))
+        for name, rows, limit_s in (("short", short, 4.0), ("long", ~short, 20.0))
+    )
+    both = Capacity(built(replace(service(work), classes=classes)))
+    seen = both.at(both.saturated_rps() / 4)
+    assert seen is not None
+    first, second = (seen.values[Probe(E2E, number)][0] for number in (0, 1))
+    assert first < second
+    apart = [Capacity(built(replace(service(work), classes=(each,)))) for each in classes]
+    assert len({len(one.basket) for one in (both, *apart)}) == 1

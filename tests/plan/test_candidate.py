@@ -49,8 +49,8 @@ def test_a_latency_is_no_surer_than_predictions_of_it_were() -> None:
     ttft, tpot = (seconds[limit.measure] for limit in PATIENCE)
     assert ttft is not None
     assert tpot is not None
-    assert ttft.high == pytest.approx(ttft.mid * np.exp(0.4), rel=0.05)
-    assert ttft.low == pytest.approx(ttft.mid * np.exp(-0.4), rel=0.05)
+    assert ttft.high == pytest.approx(ttft.mid * np.exp(0.4), rel=0.1)
+    assert ttft.low == pytest.approx(ttft.mid * np.exp(-0.4), rel=0.1)
     assert tpot.high == pytest.approx(tpot.mid * np.exp(0.2), rel=0.05)
 
 

@@ -17,12 +17,15 @@ from bide.plan.asks import Ask, Asks, Probe, asks_of
 from bide.plan.basket import basket_of
 from bide.plan.candidate import ENDS, Candidate, candidate
 from bide.plan.capacity import POINTS, Capacity
-from bide.plan.question import Hardware, Limit, Measure, Service, Traffic
+from bide.plan.question import Hardware, Limit, Measure, Service, ServiceClass, Traffic
 from bide.plan.search import offer
 from bide.plan.trial import highest_rps, saturated, watch
+from bide.simulate.scheduler.simulate import simulate
 from bide.sourced import Source
 from bide.workload.arrivals import poisson_gaps
+from bide.workload.blocks import Blocks
 from bide.workload.requests import Workload
+from bide.workload.trace import Trace
 from plan_inputs import LLAMA
 
 TTFT, TPOT, E2E = Measure("ttft", 95.0), Measure("tpot", 95.0), Measure("e2e", 95.0)
@@ -92,7 +95,7 @@ def test_the_grid_is_even_and_ends_at_twice_the_saturated_rate() -> None:
     rates = [trial().rate(point) for point in range(POINTS)]
     steps = [b / a for a, b in pairwise(rates)]
     assert max(steps) == pytest.approx(min(steps))
-    assert steps[0] == pytest.approx(2 ** (7 / 256))  # 7 octaves in 256 steps: 1.9 %
+    assert steps[0] == pytest.approx(2 ** (7 / 512))  # 7 octaves in 512 steps: 1 %
     assert rates[-1] == pytest.approx(2 * trial().saturated_rps())
 
 
@@ -114,8 +117,6 @@ def test_no_replica_works_faster_than_its_steps_allow(
     mine = basket_of(one)
     bound = highest_rps(setup, mine)
     # The whole backlog, beginning and end included, cannot be done sooner than the bound allows.
-    from bide.simulate.scheduler.simulate import simulate
-
     outcome = simulate(setup.config, setup.cost, mine.requests(setup.config, float("inf")))
     assert len(mine) / float(outcome.finish_s.max()) <= bound * (1 + 1e-9)
     assert saturated(setup, mine, seqs) <= highest_rps(setup, mine.repeated(min(6 * seqs, 16384))) * (1 + 1e-9)
@@ -150,8 +151,6 @@ def test_what_is_promised_holds_on_other_draws(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_classes_are_measured_over_their_own_requests() -> None:
-    from bide.plan.question import ServiceClass
-
     work = drawn(3)
     short = work.output_tokens < 120
     classes = tuple(
@@ -165,3 +164,28 @@ def test_classes_are_measured_over_their_own_requests() -> None:
     assert first < second
     apart = [Capacity(built(replace(service(work), classes=(each,)))) for each in classes]
     assert len({len(one.basket) for one in (both, *apart)}) == 1
+
+
+def test_prompts_that_begin_alike_are_found_in_the_cache_and_raise_the_rate() -> None:
+    # one system prompt of 1,600 tokens = 100 blocks of 16 before 100 to 300 own tokens
+    rng = np.random.default_rng(5)
+    prompts, outputs = 1600 + rng.integers(100, 300, 300), rng.integers(20, 60, 300)
+    blocks = Blocks.of([list(range(100))] * 300, 16)
+    source = Source("made", kind="given")
+    gaps = poisson_gaps(300)
+    trace = Trace(prompts, outputs, np.cumsum(gaps), source, blocks)
+    alike = replace(service(Workload(prompts, outputs, gaps, source)), trace=trace)
+    shared, apart = Capacity(built(alike)), Capacity(built(replace(alike, trace=None)))
+    seen = shared.at(shared.saturated_rps() / 4)
+    assert seen is not None
+    assert seen.cached_share == pytest.approx(1600 / prompts.mean(), rel=0.05)
+    assert (shared.highest_rate() or 0.0) > 1.5 * (apart.highest_rate() or 0.0)
+
+
+def test_a_long_workload_is_sampled_over_its_whole_length() -> None:
+    count = 20 * basket.REQUESTS
+    work = Workload(np.arange(1, count + 1), np.full(count, 2), np.ones(count), Source("made", kind="given"))
+    rows = basket_of(service(work)).traffic.prompt_tokens
+    assert len(rows) == pytest.approx(basket.REQUESTS, abs=16)
+    assert rows.mean() == pytest.approx(count / 2, rel=0.02)
+    assert (np.diff(rows) == 1).mean() > 0.9  # stretches: neighbours stay neighbours

@@ -10,6 +10,7 @@ import pytest
 from bide.facts.gpus import find_gpu
 from bide.facts.hf import from_config
 from bide.physics.profile import load_profile
+from bide.plan import basket
 from bide.plan.answer import Option, ServicePlan
 from bide.plan.asks import asks_of
 from bide.plan.cheapest import Field
@@ -112,7 +113,8 @@ def test_sharing_saves_a_spare_replica() -> None:
     assert json.loads(json.dumps(data, allow_nan=False)) == data
 
 
-def test_a_mixed_fleet_is_the_cheapest_pair_of_different_cards() -> None:
+def test_a_mixed_fleet_is_the_cheapest_pair_of_different_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(basket, "REQUESTS", 1200)  # in runs as short as the other tests' the promise is too cautious
     # Four of five prompts are short, which an L40S answers as soon as an H100 for a fifth of the price; the first token
     # after a long prompt takes it too long.
     prompt = np.tile([300, 300, 12_000, 300, 300], 400)

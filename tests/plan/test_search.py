@@ -19,6 +19,7 @@ from bide.plan.capacity import Capacity
 from bide.plan.question import Fleet, Goodput, Hardware, Limit, Measure, Question, Service, Traffic
 from bide.plan.search import Offer, Progress, offer, plan
 from bide.plan.service_file import read_question
+from bide.plan.verify import verified
 from bide.workload.lengths import described_workload
 from plan_inputs import LLAMA
 
@@ -60,6 +61,12 @@ def usual() -> Plan:
     return answer(service(60.0))
 
 
+@cache
+def patient() -> Plan:
+    """One for whole answers."""
+    return answer(service(30.0, e2e_p95=8.0))
+
+
 def test_the_smallest_fleet_keeps_the_patience_and_one_fewer_does_not() -> None:
     option = offered(service(60.0)).options[0]
     assert option.reading.meets(service().patience[0], surely=False)
@@ -88,7 +95,7 @@ def test_the_rows_double_and_a_row_that_is_too_busy_has_no_times() -> None:
 
 
 def test_a_doubling_halves_the_batch_of_a_gpu_and_saves_less_than_half_of_the_time() -> None:
-    lines = usual().services[0].doublings
+    lines = patient().services[0].doublings
     held = [line for line in lines if line.way == "replicas" and line.running_per_gpu is not None]
     for before, line in pairwise(held):
         assert before.running_per_gpu is not None
@@ -191,7 +198,7 @@ def test_goodput_is_the_share_that_keeps_every_limit() -> None:
 
 
 def test_gaps_between_tokens_can_be_limited_and_are_longer_than_the_mean_of_a_request() -> None:
-    seconds = offered(service(itl_p95=0.3)).options[0].reading.seconds
+    seconds = offered(service(itl_p95=2.0)).options[0].reading.seconds
     itl, tpot = seconds[_measure("itl_p95")], seconds[_measure("tpot_p95")]
     assert itl is not None
     assert tpot is not None
@@ -217,7 +224,7 @@ def test_candidates_travel_to_other_processes() -> None:
 
 
 def test_the_frontier_never_costs_more_for_more_patience() -> None:
-    found = answer(service(30.0, e2e_p95=8.0)).services[0]
+    found = patient().services[0]
     for points in (found.frontier, found.streaming):
         costs = [np.inf if point.usd_per_month is None else point.usd_per_month for point in points]
         assert costs == sorted(costs, reverse=True)
@@ -232,6 +239,22 @@ def test_the_whole_fleet_is_run_and_holds() -> None:
     assert proof.stationary
     ttft = proof.seconds[Measure("ttft", 95.0)]
     assert ttft.low <= ttft.mid <= ttft.high <= 1.0
+
+
+def test_a_fleet_that_is_too_small_grows_until_it_holds() -> None:
+    needed = offered(service(60.0)).options[0].replicas
+    trial = Capacity(offered(service(60.0)).options[0].candidate)
+    proof = verified(trial, trial.probes, 1, 64, "round-robin")
+    assert proof.met
+    assert proof.added == proof.replicas - 1
+    assert 1 < proof.replicas <= needed  # a replica of a fleet has more even traffic than one alone
+    capped = verified(trial, trial.probes, 1, 2, "round-robin")
+    assert (capped.replicas, capped.met) == (2, False)
+
+
+def test_what_is_allowed_but_not_tried_is_said() -> None:
+    rejections = offered(replace(service(), disaggregated=True)).rejections
+    assert "are not simulated" in rejections[-1].reason
 
 
 def test_the_swings_are_sorted_and_a_higher_load_costs_more() -> None:

@@ -62,6 +62,11 @@ class Row:
     met: bool
     met_surely: bool
 
+    @property
+    def running_per_gpu(self) -> float | None:
+        running = self.reading.running_requests
+        return None if running is None else running * self.replicas / self.gpus
+
 
 @dataclass(frozen=True, slots=True)
 class Doubling:
@@ -94,6 +99,13 @@ class FrontierPoint:
     gpus: int | None
     gpus_surely: int | None
     usd_per_month: float | None
+
+    @property
+    def usd_per_month_surely(self) -> float | None:
+        """Of `gpus_surely`, which are of the same kind."""
+        if self.gpus is None or self.gpus_surely is None or self.usd_per_month is None:
+            return None
+        return self.usd_per_month / self.gpus * self.gpus_surely
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +142,7 @@ class Swing:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What the search did: candidates in all, those that cannot run, pruned by a bound, and simulated."""
+    """What the search did: candidates in all, those that cannot run, pruned by a bound, and simulated at some rate."""
 
     candidates: int
     impossible: int
@@ -160,6 +172,9 @@ class Option:
     """Enough if steps are as short as at the fast end; None where that was not looked at."""
     spare: int = 0
     """Replicas beyond those that the load needs: against failures, and during an update."""
+    kept_rps: Interval | None = None
+    """The highest rate at which one replica keeps what is asked, from the slow to the fast end (0: at none); None where
+    that was not looked at."""
 
     @property
     def needed_gpus(self) -> int:

@@ -20,7 +20,7 @@ from bide.plan.question import Goodput
 from bide.plan.trial import Seen, highest_rps, saturated, watch
 from bide.simulate.replica_setup import ReplicaSetup
 
-POINTS = 256
+POINTS = 512
 _OCTAVES = 7.0
 _TOP = 2.0
 """Of the likely saturated rate: the fast end reaches beyond it."""
@@ -43,6 +43,11 @@ class Capacity:
         self._setups: dict[End, ReplicaSetup] = {"likely": likely} if likely else {}
         self._saturated: dict[End, float] = {}
         self._seen: dict[tuple[End, float], Seen] = {}
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether it was simulated at any rate."""
+        return bool(self._seen)
 
     def setup(self, end: End) -> ReplicaSetup:
         if end not in self._setups:
@@ -106,7 +111,7 @@ class Capacity:
             yield self.rate(low) if low >= 0 else 0.0, self.rate(high)
 
     def highest_rate(self, asks: Asks | None = None, end: End = "likely") -> float | None:
-        """Requests a second of one replica, to 1.9 % (a step of the grid); None where not even the lowest holds."""
+        """Requests a second of one replica, to 1 % (a step of the grid); None where not even the lowest holds."""
         asked = asks_of(self.candidate.service) if asks is None else asks
         kept, _broken = list(self.halving(asked, end))[-1]
         if end == "slow" and kept:

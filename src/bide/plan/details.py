@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bide.interval import Interval, spanning
 from bide.plan.answer import ServicePlan
 from bide.plan.asks import asks_of
+from bide.plan.capacity import Capacity
 from bide.plan.doublings import doublings, rows
 from bide.plan.measuring import bench_command
 from bide.plan.offer import Terms
@@ -25,7 +27,7 @@ def detailed(plan: ServicePlan, terms: Terms, question: Question) -> ServicePlan
     service, trial = plan.service, capacity_of(plan.chosen.candidate)
     chosen, proof = proven(plan.chosen, terms)
     fast = trial.fewest(service.traffic.planned_rps, chosen.replicas, asks_of(service), "fast")
-    chosen = replace(chosen, replicas_fast=fast or chosen.replicas)
+    chosen = replace(chosen, replicas_fast=fast or chosen.replicas, kept_rps=_kept(trial))
     fleets = tuple(rows(chosen, trial, terms))
     return replace(
         plan,
@@ -36,3 +38,9 @@ def detailed(plan: ServicePlan, terms: Terms, question: Question) -> ServicePlan
         swings=Sensitivity(chosen, trial, terms).swings(),
         measure_with=bench_command(question, question.services.index(service), chosen),
     )
+
+
+def _kept(trial: Capacity) -> Interval | None:
+    """The highest rate of one replica that keeps what is asked, at the three ends."""
+    slow, likely, fast = (trial.highest_rate(end=end) for end in ("slow", "likely", "fast"))
+    return None if likely is None else spanning(slow or 0.0, likely, fast or likely)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bide.facts.deployment import Deployment
 from bide.physics.blocks import Pool
 from bide.physics.kv import kv_need
+from bide.physics.same import Same
 from bide.physics.stepwork import KvRead
 from bide.workload.requests import Workload
 
@@ -24,15 +26,19 @@ BIN_TOKENS = 64
 
 def running_mix(workload: Workload) -> dict[int, float]:
     """Contexts of the requests that run at a random instant, in bins, and the share of each."""
-    return _binned(*workload.resident_tokens())
+    return _mix(Same(workload), whole=False)
 
 
 def held_mix(workload: Workload, deployment: Deployment) -> dict[int, float]:
     """The same as the cache holds them: whole where the engine reserves the output at admission."""
-    contexts, weights = workload.resident_tokens()
-    if deployment.engine.reserves_output:
-        contexts = workload.prompt_tokens + workload.output_tokens
-    return _binned(contexts, weights)
+    return _mix(Same(workload), whole=deployment.engine.reserves_output)
+
+
+@lru_cache(maxsize=64)
+def _mix(kept: Same[Workload], whole: bool) -> dict[int, float]:
+    """Kept: every candidate for a service asks for the same."""
+    contexts, weights = kept.value.resident_tokens()
+    return _binned(kept.value.prompt_tokens + kept.value.output_tokens if whole else contexts, weights)
 
 
 def _binned(contexts: Ints, weights: Floats) -> dict[int, float]:

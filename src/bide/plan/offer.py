@@ -144,7 +144,7 @@ class _Search:
             self._reached(),
             len(self.trials) + len(self.refused),
             len(self.refused),
-            sum(trial.runs > 0 for trial in self.trials),
+            sum(trial.is_tried for trial in self.trials),
             sum(trial.runs for trial in self.trials),
         )
 

@@ -16,8 +16,8 @@ from bide.simulate.operating import Bound, Load, Mix
 from bide.simulate.solved import largest_part, solve
 
 _SHOWN_PERCENT = 95.0
-_FULL = 0.9
-"""From this share of the slots on, room for more requests is what binds."""
+_FULL = 0.7
+"""From this share of the slots on, in the mean, they are often all taken, and room for more requests is what binds."""
 
 
 def shown_measures(patience: tuple[Limit, ...]) -> tuple[Measure, ...]:

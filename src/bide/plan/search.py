@@ -116,6 +116,8 @@ def _offer(service: Service, results: Sequence[GpuOffer], hardware: Hardware, se
     rejections = [rejection for one in results for rejection in one.rejections]
     if not options and not rejections:
         rejections = [_no_group(service, hardware)]
+    if service.disaggregated:
+        rejections.append(_not_apart())
     able = sum(one.candidates - one.impossible for one in results)
     simulated = sum(one.simulated for one in results)
     tried = Tried(
@@ -135,6 +137,12 @@ def _no_group(service: Service, hardware: Hardware) -> Rejection:
     reason = _("a replica takes {needed} GPUs; at most {most} are allowed").format(needed=tp, most=hardware.max_gpus)
     nearest = _("Allow more (hardware.max_gpus), or a smaller tp.")
     return Rejection(service.name, reason + ".", float(str(tp)), hardware.max_gpus, "GPUs", nearest)
+
+
+def _not_apart() -> Rejection:
+    """What was allowed and is not tried."""
+    reason = _("replicas of their own for prompts and for answers are not simulated; every candidate does both.")
+    return Rejection(_("prefill and decode apart"), reason, None, None, "", "")
 
 
 def _service_plan(service: Service, pick: Pick, found: Offer, hardware: Hardware) -> ServicePlan:

@@ -137,9 +137,18 @@ def _percentile(values: Floats, percent: float) -> tuple[float, float]:
     there = values[np.isfinite(values)]
     if not len(there):
         return 0.0, 0.0
-    value = float(np.percentile(there, percent))
+    in_order = np.sort(there)
+    value = _at_percent(in_order, percent)
     higher = percent + 100 * _ERRORS * _scatter(there > value)
-    return value, float(np.percentile(there, min(100.0, higher)))
+    return value, _at_percent(in_order, min(100.0, higher))
+
+
+def _at_percent(in_order: Floats, percent: float) -> float:
+    """Linear between ranks, as `metrics.summary`."""
+    rank = percent / 100 * (len(in_order) - 1)
+    below = int(rank)
+    above = min(below + 1, len(in_order) - 1)
+    return float(in_order[below] + (rank - below) * (in_order[above] - in_order[below]))
 
 
 def _mean(values: Floats) -> tuple[float, float]:
@@ -156,7 +165,8 @@ def _scatter(values: Floats | Booleans) -> float:
 
     if len(values) < 2 * _PARTS:
         return float(np.std(values)) if len(values) else 0.0
-    means = [float(part.mean()) for part in np.array_split(values, _PARTS)]
+    begins = np.arange(_PARTS) * len(values) // _PARTS
+    means = np.add.reduceat(values, begins, dtype=np.float64) / np.diff(begins, append=len(values))
     return float(np.std(means, ddof=1) / np.sqrt(_PARTS))
 
 

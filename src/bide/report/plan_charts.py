@@ -1,32 +1,113 @@
-"""The charts of a plan: where the memory goes, how many requests fit, how long they wait on how many GPUs."""
+"""The charts of a plan, by the section that they stand in, and those of its first three steps."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from bide.i18n import _
-from bide.plan.answer import Option, Row, ServicePlan
-from bide.plan.question import Measure
-from bide.plan.reading import shown_measures
+from bide.plan.answer import Option, ServicePlan
+from bide.plan.question import Traffic
 from bide.report.memory_charts import Marked, memory_bar, requests_chart
-from bide.report.themed import ACCENT, log_scale, round_ticks, rows, rule, svg
-from bide.report.words import short_name
+from bide.report.plan_asked import Asked, asked_of
+from bide.report.plan_day_charts import day_charts, peak_day_chart
+from bide.report.plan_fleet_charts import batch_chart, fleet_chart, in_unit, spans_of
+from bide.report.plan_parts import Key
+from bide.report.plan_saving_charts import saving_charts
+from bide.report.plan_swing_chart import swing_charts
+from bide.report.themed import ACCENT, INK, WARN, log_scale, round_ticks, rows, rule, svg
+from bide.report.workload_charts import cumulative_chart
+
+Charts = Iterable[tuple[str, str]]
+"""Title and SVG of each."""
+_HEIGHT = 220
 
 
-def service_charts(plan: ServicePlan, width: int) -> list[tuple[str, str]]:
-    """Title and SVG of each chart of a service that can be met."""
+def section_charts(plan: ServicePlan, key: Key, width: int) -> list[tuple[str, str]]:
+    """What a section of the page shows."""
+    drawing: dict[Key, Callable[[ServicePlan, int], Charts]] = {
+        "patience": _patience,
+        "peak": _peak,
+        "card": _card,
+        "cards": _cards,
+        "saving": saving_charts,
+        "swings": swing_charts,
+        "running": day_charts,
+    }
+    return list(drawing[key](plan, width)) if key in drawing else []
+
+
+def _patience(plan: ServicePlan, width: int) -> Charts:
+    """Each limit against what one replica does at rising rates."""
+    if plan.chosen is None:
+        return
+    title = _("{name} of one replica by its load")
+    for asked in asked_of(plan.service):
+        if any(asked.of(row.reading) for row in plan.rows):
+            yield title.format(name=asked.name), svg(load_chart(plan, asked), width, _HEIGHT)
+
+
+def load_chart(plan: ServicePlan, asked: Asked) -> Any:
+    """What is asked against requests a second of one replica: likely value, its range, the limit, the planned rate."""
+    import altair as alt
+
+    spans = spans_of(asked, [row.reading for row in plan.rows])
+    values, unit = in_unit(asked, [{"x": reading.requests_per_s, **span} for reading, span in spans])
+    limit = values.limit
+    reach = [row[end] for row in values.rows for end in ("low", "high")] + [limit]
+    y = alt.Y("low:Q", scale=log_scale(10), title=f"{asked.name}{unit}", axis=round_ticks(reach))
+    base = alt.Chart(rows(values.rows)).encode(x=alt.X("x:Q", title=_("requests/s of one replica"), axis=alt.Axis(grid=False, tickCount=8)))
+    band = base.mark_area(color=ACCENT, opacity=0.2).encode(y=y, y2="high:Q")
+    mid = alt.Y("mid:Q", scale=log_scale(10))
+    line = base.mark_line(color=ACCENT, strokeWidth=2.5, point={"color": ACCENT, "size": 50}).encode(y=mid)
+    return alt.layer(band, line, *_planned(plan), *rule(limit, _("limit")))
+
+
+def _planned(plan: ServicePlan) -> list[Any]:
+    """A line up at the rate that the plan gives each replica."""
+    import altair as alt
+
+    assert plan.chosen is not None
+    data = rows([{"x": plan.chosen.reading.requests_per_s, "text": _("planned")}])
+    base = alt.Chart(data).encode(x="x:Q")
+    line = base.mark_rule(color=INK, strokeDash=[2, 3])
+    return [line, base.mark_text(color=INK, align="left", dx=5).encode(y=alt.value(8), text="text:N")]
+
+
+def _peak(plan: ServicePlan, width: int) -> Charts:
+    traffic, work = plan.service.traffic, plan.service.workload
+    if traffic.hours:
+        yield _("The day, as it is planned for"), peak_day_chart(traffic, width)
+    else:
+        yield _("From the peak to the planned rate"), factors_chart(traffic, width)
+    named = [(_("prompt"), work.prompt_tokens), (_("output"), work.output_tokens)]
+    title = _("Lengths: the share of requests with at most so many tokens")
+    yield title, cumulative_chart(named, width, 200)
+
+
+def factors_chart(traffic: Traffic, width: int) -> str:
+    """The peak, and what growth and margin make of it."""
+    import altair as alt
+
+    steps = [(_("stated peak"), traffic.peak_rps)]
+    if traffic.growth != 1:
+        steps.append((_("with growth"), traffic.peak_rps * traffic.growth))
+    steps.append((_("planned"), traffic.planned_rps))
+    values = [{"name": name, "rps": rps, "text": f"{rps:.4g}"} for name, rps in steps]
+    names = [name for name, _rps in steps]
+    base = alt.Chart(rows(values)).encode(y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(ticks=False, minExtent=86)))
+    x = alt.X("rps:Q", title=_("requests/s"), axis=alt.Axis(grid=False, tickCount=5))
+    colours = alt.Scale(domain=names, range=[ACCENT] * (len(names) - 1) + [WARN])
+    bars = base.mark_bar(height=18).encode(x=x, color=alt.Color("name:N", scale=colours, legend=None))
+    words = base.mark_text(align="left", dx=6, color=INK).encode(x="rps:Q", text="text:N")
+    return svg(alt.layer(bars, words), width, 56 + 30 * len(steps))
+
+
+def _card(plan: ServicePlan, width: int) -> Charts:
     option = plan.chosen
-    if option is None:
-        return []
-    asked = [limit.measure for limit in plan.service.patience]
-    shown = [measure for measure in shown_measures(plan.service.patience) if measure in asked]
-    by_fleet = _("{measure} by number of GPUs")
-    return [
-        (_("Where the memory of one GPU goes"), memory_bar(option.candidate.memory.ledger, width)),
-        (_("How many requests fit"), concurrency(plan, option, width)),
-        *((by_fleet.format(measure=short_name(measure)), fleets(plan, measure, width)) for measure in shown),
-    ]
+    if option is not None:
+        yield _("Where the memory of one GPU goes"), memory_bar(option.candidate.memory.ledger, width)
+        yield _("How many requests fit"), concurrency(plan, option, width)
 
 
 def concurrency(plan: ServicePlan, option: Option, width: int) -> str:
@@ -39,34 +120,12 @@ def concurrency(plan: ServicePlan, option: Option, width: int) -> str:
     return requests_chart(option.candidate.memory, marked, work.largest_tokens, width)
 
 
-def fleets(plan: ServicePlan, measure: Measure, width: int) -> str:
-    """One latency against the number of GPUs, as SVG."""
-    return svg(fleet_chart(plan, measure), width, 200)
-
-
-def fleet_chart(plan: ServicePlan, measure: Measure) -> Any:
-    """The same as an Altair chart: likely value, its range, and the limit."""
-    import altair as alt
-
-    limits = [limit.seconds for limit in plan.service.patience if limit.measure == measure]
-    values = _fleet_values(plan.rows, measure, limits)
-    scale, unit = (1e3, _("ms")) if max([*limits, *(value["mid"] for value in values)]) < 1 else (1.0, _("s"))
-    scaled = [{key: value * (1 if key == "gpus" else scale) for key, value in row.items()} for row in values]
-    reach = [row[end] for row in scaled for end in ("low", "high")] + [seconds * scale for seconds in limits]
-    low = alt.Y("low:Q", scale=log_scale(10), title=f"{short_name(measure)}, {unit}", axis=round_ticks(reach))
-    every = alt.Scale(domain=[row.gpus for row in plan.rows])
-    base = alt.Chart(rows(scaled)).encode(x=alt.X("gpus:O", title=_("GPUs"), scale=every, axis=alt.Axis(labelAngle=0)))
-    spread = base.mark_rule(color=ACCENT, strokeWidth=7, opacity=0.3).encode(y=low, y2="high:Q")
-    points = base.mark_point(color=ACCENT, filled=True, size=80, opacity=1)
-    layers = [spread, points.encode(y=alt.Y("mid:Q", scale=log_scale(10)))]
-    for seconds in limits:
-        layers += rule(seconds * scale, _("limit"))
-    return alt.layer(*layers)
-
-
-def _fleet_values(found: tuple[Row, ...], measure: Measure, limits: list[float]) -> list[dict[str, float]]:
-    """GPUs and interval of every row that has one; an infinite end is drawn to twice the highest finite value."""
-    spans = {row.gpus: span for row in found if (span := row.reading.seconds[measure]) is not None}
-    finite = [value for span in spans.values() for value in (span.mid, span.high) if math.isfinite(value)]
-    top = 2 * max([*finite, *limits])
-    return [{"gpus": n, "low": span.low, "mid": span.mid, "high": min(span.high, top)} for n, span in spans.items()]
+def _cards(plan: ServicePlan, width: int) -> Charts:
+    if plan.chosen is None:
+        return
+    title = _("{name} by number of GPUs")
+    for asked in asked_of(plan.service):
+        if any(asked.of(row.reading) for row in plan.rows):
+            yield title.format(name=asked.name), svg(fleet_chart(plan, asked), width, 240)
+    if any(line.running_per_gpu for line in plan.doublings):
+        yield _("Requests at once on each GPU"), svg(batch_chart(plan), width, 200)

@@ -6,7 +6,8 @@ from functools import partial
 
 from bide.plan.answer import Plan
 from bide.report.page import NARROW, WIDE, page
-from bide.report.plan_charts import service_charts
+from bide.report.plan_charts import section_charts
+from bide.report.plan_parts import Key
 from bide.report.plan_view import view
 
 
@@ -15,8 +16,8 @@ def plan_html(plan: Plan) -> str:
     return page("plan.html.j2", said=view(plan), charts=partial(_charts, plan))
 
 
-def _charts(plan: Plan, index: int) -> list[tuple[str, str, str]]:
-    """Title, wide and narrow SVG of each chart of the service at `index`."""
+def _charts(plan: Plan, index: int, key: Key) -> list[tuple[str, str, str]]:
+    """Title, wide and narrow SVG of each chart of a section of the service at `index`."""
     service = plan.services[index]
-    both = zip(service_charts(service, WIDE), service_charts(service, NARROW), strict=True)
+    both = zip(section_charts(service, key, WIDE), section_charts(service, key, NARROW), strict=True)
     return [(title, wide, narrow) for (title, wide), (_title, narrow) in both]

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from bide.i18n import _
 from bide.plan.answer import Plan
 from bide.report.markdown import bullets, plain, table
-from bide.report.plan_view import ServiceView, view
+from bide.report.plan_parts import Section, ServiceView
+from bide.report.plan_view import view
 
 
 def plan_markdown(plan: Plan) -> str:
     """The report in GitHub's Markdown."""
     said = view(plan)
-    parts = [f"# {plain(said.title)}", f"**{plain(said.sentence)}**", plain(said.sureness)]
+    parts = [f"# {plain(said.title)}", f"**{plain(said.sentence)}**", *map(plain, said.sureness)]
     for service in said.services:
         parts += _service(service)
     for title, lines in (
@@ -22,16 +23,37 @@ def plan_markdown(plan: Plan) -> str:
         (_("Sources"), said.sources),
     ):
         parts += [f"## {title}", bullets(lines)]
-    if said.reproduce:
-        parts += [f"`{said.reproduce}`"]
+    parts += [f"## {_('How to reproduce')}", *map(plain, said.reproduce)]
+    parts += [_fenced(text, kind) for text, kind in ((said.command, "sh"), (said.file, "yaml")) if text]
     return "\n\n".join(parts) + "\n"
 
 
 def _service(service: ServiceView) -> Iterable[str]:
-    yield f"## {plain(service.name)}: {plain(service.headline)}"
-    yield "\n".join(f"{i}. **{step.title}.** {plain(step.text)}" for i, step in enumerate(service.steps, 1))
+    yield f"## {plain(service.name)}"
+    yield plain(service.headline)
+    for number, step in enumerate(service.steps, 1):
+        yield from _section(step, f"{number}. {step.title}")
+    for section in service.sections:
+        yield from _section(section, section.title)
     if service.serve:
-        yield f"```sh\n{service.serve}\n```"
-    yield from (table(made.headers, made.rows) for made in (service.fleets, service.others) if made)
-    if service.rejections:
-        yield "**" + _("Turned down") + "**\n\n" + bullets(service.rejections)
+        yield f"### {_('Start a replica')}"
+        yield _fenced(service.serve, "sh")
+    if service.remarks:
+        yield bullets(service.remarks)
+
+
+def _section(section: Section, title: str) -> Iterable[str]:
+    yield f"### {plain(title)}"
+    yield bullets((*section.lines, *section.more))
+    for made in section.tables:
+        yield table(made.headers, made.rows)
+        if made.legend:
+            yield plain(made.legend)
+
+
+def _fenced(text: str, kind: str) -> str:
+    """In a fence longer than any in the text."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{kind}\n{text.rstrip()}\n{fence}"

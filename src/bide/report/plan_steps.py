@@ -1,65 +1,93 @@
-"""The five steps from traffic to cost, in sentences, each with what a newcomer learns from it."""
+"""The first three of the five steps: how long users wait, how many come, and what one replica does with them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from bide.i18n import _
-from bide.plan.answer import Option, Reading, ServicePlan
-from bide.plan.cost import HOURS_PER_MONTH
-from bide.plan.reading import shown_measures
+from bide.interval import Interval
+from bide.plan.answer import Option, Plan, Reading, ServicePlan
+from bide.plan.question import Traffic
+from bide.plan.telling import outweighing_requests
 from bide.report.curve_sentences import waits_for
-from bide.report.words import count, latency_name, rate, seconds, short_name, span, usd
+from bide.report.plan_asked import asked_of, names_text, patience_text
+from bide.report.plan_parts import Section
+from bide.report.words import cards, count, listed, rate
 from bide.units import format_bytes, format_gib
 from bide.workload.requests import summarise
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of the reasoning. `lesson` is what a newcomer learns from it."""
-
-    title: str
-    text: str
-    lesson: str
-
-
-def chosen_steps(plan: ServicePlan) -> tuple[Step, ...]:
-    """Traffic, memory, speed, patience, cost; only the traffic where nothing can be run."""
-    chosen = plan.chosen
-    if chosen is None:
-        return (_traffic(plan),)
-    return _traffic(plan), _memory(chosen), _speed(chosen), _patience(plan, chosen.reading), _cost(chosen)
+def patience_step(plan: Plan, service: ServicePlan) -> Section:
+    """1: the limits, and whether anybody said them."""
+    asked = patience_text(service.service)
+    name = _("patience of {name}").format(name=service.service.name)
+    assumed = any(assumption.name == name for assumption in plan.question.assumptions)
+    text = _("{limits} ({origin}).").format(limits=asked, origin=_("assumed") if assumed else _("as asked"))
+    whole = any(limit.measure.latency == "e2e" for limit in service.service.patience)
+    how = _("For whole answers: nobody reads along.") if whole else _("For answers that are read as they come.")
+    lesson = _(
+        "How long users wait decides how full a GPU may be, and with that the bill. A mean hides the slow ones: limits "
+        "are on percentiles."
+    )
+    return Section("patience", _("Patience"), (f"{text} {how}",), (names_text(service.service),), lesson=lesson)
 
 
-def _traffic(plan: ServicePlan) -> Step:
-    service, work = plan.service, plan.service.workload
+def peak_step(service: ServicePlan) -> Section:
+    """2: the rate that is planned for, and the requests."""
+    traffic, work = service.service.traffic, service.service.workload
     prompt, output = summarise(work.prompt_tokens), summarise(work.output_tokens)
     text = _(
-        "{peak} requests/s at the peak x margin {margin:g} = {planned} requests/s. "
-        "A request has {prompt} prompt and {output} output tokens on average "
-        "(95% of them at most {prompt95} and {output95}), {total} together."
+        "{factors} = {planned} requests/s. A request has {prompt} prompt and {output} output tokens on average (95% of "
+        "them at most {prompt95} and {output95}), {total} together."
     ).format(
-        peak=rate(service.traffic.peak_rps),
-        margin=service.traffic.margin,
-        planned=rate(service.traffic.planned_rps),
+        factors=factors_text(traffic),
+        planned=rate(traffic.planned_rps),
         prompt=count(prompt.mean),
         output=count(output.mean),
         prompt95=count(prompt.p95),
         output95=count(output.p95),
         total=count(prompt.mean + output.mean),
     )
-    lesson = _("Averages mislead: the long requests fill the memory, and the bursts make the queue.")
-    return Step(_("Traffic"), text, lesson)
+    peak = (_("The peak: {origin}.").format(origin=traffic.peak_from),) if traffic.peak_from else ()
+    day = (_("The day: {origin}.").format(origin=traffic.hours_from),) if traffic.hours_from else ()
+    lesson = _(
+        "A fleet is sized for its busiest minute, and that is mostly a guess: hence a margin, as a number of its own."
+    )
+    return Section("peak", _("Peak"), (text, *peak), day, lesson=lesson)
 
 
-def _memory(option: Option) -> Step:
+def factors_text(traffic: Traffic) -> str:
+    """`12 requests/s at the peak x growth 1.2 x margin 1.5`."""
+    text = _("{peak} requests/s at the peak").format(peak=rate(traffic.peak_rps))
+    if traffic.growth != 1:
+        text += _(" x growth {growth:g}").format(growth=traffic.growth)
+    return text + _(" x margin {margin:g}").format(margin=traffic.margin)
+
+
+def card_step(service: ServicePlan) -> Section:
+    """3: one replica of the chosen candidate with the workload's own requests."""
+    title, option = _("One card with the production mix"), service.chosen
+    lesson = _(
+        "Every token of every running request stays in GPU memory; each step reads all the weights once, for however "
+        "many requests. A bigger batch is cheaper, and slower."
+    )
+    if option is None:
+        return Section("card", title, (_("No candidate keeps the patience, whatever the number of GPUs."),))
+    lines = (_memory(option), _carries(option), _at_its_share(service, option.reading))
+    more = (waits_for(option.reading.bound), *_outweighs(option))
+    return Section("card", title, lines, more, lesson=lesson)
+
+
+def _memory(option: Option) -> str:
     candidate = option.candidate
-    memory, replica = candidate.memory, candidate.likely
+    memory = candidate.memory
     text = _(
-        "A token keeps {token} of cache on each GPU, a running request {request} on average. "
-        "Of the card's {card} GiB the weights take {weights} and the cache pool gets {pool} ({low} to {high}): "
-        "room for {slots} such requests at once on a replica."
-    ).format(
+        "A replica is {cards}. A token keeps {token} of cache on each GPU, a running request {request} on average. Of "
+        "the card's {card} GiB the weights take {weights} and the cache pool gets {pool} ({low} to {high}): room for "
+        "{slots} such requests at once."
+    )
+    return text.format(
+        cards=cards(candidate.deployment, candidate.gpus),
         token=format_bytes(memory.kv.per_gpu.growing_bytes_per_token),
         request=format_bytes(candidate.held_bytes),
         card=format_gib(memory.ledger.total_bytes),
@@ -67,68 +95,47 @@ def _memory(option: Option) -> Step:
         pool=format_gib(memory.pool_bytes.mid),
         low=format_gib(memory.pool_bytes.low),
         high=format_gib(memory.pool_bytes.high),
-        slots=count(replica.slots),
+        slots=count(candidate.likely.slots),
     )
-    lesson = _(
-        "Every token of every running request stays in GPU memory; what is left beside the weights sets the batch."
-    )
-    return Step(_("Memory"), text, lesson)
 
 
-def _speed(option: Option) -> Step:
-    reading, candidate = option.reading, option.candidate
-    steady = candidate.likely.at(reading.requests_per_s)
-    stable = candidate.highest_stable_rps
-    text = _(
-        "At {rate} requests/s a replica runs {running} requests at once on average. A step that gives each of them a "
-        "token takes {step}; prompts take {share:.0%} of the time. {bound} "
-        "A replica keeps up with {stable} requests/s at most ({low} to {high})."
-    ).format(
+def _carries(option: Option) -> str:
+    stable = _("works off a backlog at {rates}").format(rates=_rates(option.highest_stable_rps))
+    if option.kept_rps is None:
+        return _("Simulated with these requests, it {stable} requests/s.").format(stable=stable)
+    return _("Simulated with these requests, it keeps the patience up to {kept} requests/s, and {stable}.").format(
+        kept=_rates(option.kept_rps), stable=stable
+    )
+
+
+def _rates(rates: Interval) -> str:
+    """`2.6 (0 to 4.1)`: 0 where the slow end never keeps it."""
+    low, mid, high = (rate(value) for value in (rates.low, rates.mid, rates.high))
+    return _("{mid} ({low} to {high})").format(mid=mid, low=low, high=high)
+
+
+def _at_its_share(service: ServicePlan, reading: Reading) -> str:
+    text = _("At its share, {rate} requests/s, {running} run at once and prompts take {share:.0%} of the time: {asked}.")
+    asked = [f"{each.name} {each.text(reading)}" for each in asked_of(service.service)]
+    said = text.format(
         rate=rate(reading.requests_per_s),
         running=rate(reading.running_requests or 0.0),
-        step=seconds(steady.decode_step_s if steady else 0.0),
         share=reading.prefill_share or 0.0,
-        bound=waits_for(reading.bound),
-        stable=rate(stable.mid),
-        low=rate(stable.low),
-        high=rate(stable.high),
+        asked=listed(asked),
     )
-    lesson = _(
-        "Each step reads all the weights once, for however many requests: a bigger batch is cheaper, and slower."
-    )
-    return Step(_("Speed"), text, lesson)
+    return " ".join([said, *_cache(service, reading)])
 
 
-def _patience(plan: ServicePlan, reading: Reading) -> Step:
-    limits = {limit.measure: limit.seconds for limit in plan.service.patience}
-    parts = []
-    for measure in shown_measures(plan.service.patience):
-        text = f"{short_name(measure)} {span(reading.seconds[measure])}"
-        if measure in limits:
-            text += _(", limit {limit}").format(limit=seconds(limits[measure]))
-        parts.append(text)
-    names = _("TTFT: {ttft}; TPOT: {tpot}; E2E: {e2e}.").format(
-        ttft=latency_name("ttft"), tpot=latency_name("tpot"), e2e=latency_name("e2e")
-    )
-    return Step(_("Patience"), "; ".join(parts) + ".", names)
+def _cache(service: ServicePlan, reading: Reading) -> Iterable[str]:
+    """What the prefix cache finds, and how often the pool overflows; nothing where they do neither."""
+    if service.service.trace is not None and reading.cached_share is not None:
+        yield _("{share:.0%} of the prompt tokens are found in the prefix cache.").format(share=reading.cached_share)
+    if reading.preemptions_per_request and reading.preemptions_per_request >= 0.001:
+        text = _("{share:.1%} of the requests are preempted because the pool overflows.")
+        yield text.format(share=reading.preemptions_per_request)
 
 
-def _cost(option: Option) -> Step:
-    lesson = _("An idle GPU costs the same: the price of a token is the bill divided by what is really served.")
-    if option.cost is None:
-        return Step(_("Cost"), _("No price is known for {gpu}.").format(gpu=option.candidate.gpu.id), lesson)
-    cost = option.cost
-    text = _(
-        "{gpus} x {price} = {hour} an hour, {month} a month of {hours:g} hours. At the stated peak that is {million} "
-        "for a million tokens in and out, or {output} for a million output tokens. Price: {source}."
-    ).format(
-        gpus=cost.gpus,
-        price=usd(cost.price.usd_per_hour),
-        hour=usd(cost.usd_per_hour),
-        month=usd(cost.usd_per_month),
-        hours=HOURS_PER_MONTH,
-        million=usd(cost.usd_per_million_tokens),
-        output=usd(cost.usd_per_million_output_tokens),
-        source=cost.price.source,
-    )
-    return Step(_("Cost"), text, lesson)
+def _outweighs(option: Option) -> Iterable[str]:
+    requests = outweighing_requests(option.candidate)
+    if requests is not None:
+        yield _("From {n} requests at once on their cache outweighs the weights.").format(n=count(requests))

@@ -1,4 +1,4 @@
-"""A plan for the terminal: the answer first, then the steps, the tables, what was assumed and where it is from."""
+"""A plan for the terminal: the answer first, then the five steps, in what can be read in a minute."""
 
 from __future__ import annotations
 
@@ -7,51 +7,65 @@ from collections.abc import Iterable
 
 from bide.i18n import _
 from bide.plan.answer import Plan
-from bide.report.plan_view import ServiceView, Table, view
+from bide.report.plan_parts import Section, ServiceView, Table
+from bide.report.plan_view import view
 
 
 def plan_text(plan: Plan, width: int = 120) -> str:
-    """The report as plain text, lines folded at `width` columns."""
+    """The report as plain text, lines folded at `width` columns; the page and `--explain` have the rest."""
     said = view(plan)
-    parts = [_folded(said.sentence, width), _folded(said.sureness, width), ""]
+    parts = [_folded(text, width) for text in (said.sentence, *said.sureness)] + [""]
     for service in said.services:
         parts += _service(service, width)
-    if plan.feasible:
-        parts += [_folded(said.legend, width), ""]
-    parts += _section(_("Assumptions"), said.assumptions, width)
-    parts += _section(_("Not counted"), said.limits, width)
-    parts += _section(_("Sources"), said.sources, width)
+    parts += _list(_("Assumptions"), said.assumptions, width)
+    parts += [_folded(_("Sources, and what is not counted: in the page (-o FILE.html) and with --explain."), width)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def plan_notes_text(plan: Plan, width: int = 120) -> str:
+    """What `--explain` adds below the arithmetic: what is not counted, and the sources."""
+    said = view(plan)
+    parts = [*_list(_("Not counted"), said.limits, width), *_list(_("Sources"), said.sources, width)]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def _service(service: ServiceView, width: int) -> Iterable[str]:
     yield _folded(f"{service.name}: {service.headline}", width)
     for number, step in enumerate(service.steps, 1):
-        yield _folded(step.text, width, f"  {number} {step.title}: ", "      ")
+        yield from _section(step, f"{number} {step.title}", width)
+    for section in service.sections:
+        yield from _section(section, section.title, width)
     if service.serve:
-        yield "  $ " + service.serve.replace(" --", " \\\n      --")
+        yield _folded("$ " + service.serve, width - 2, "  ", "      ", end=" \\")
+    for remark in service.remarks:
+        yield _folded(remark, width, "    ", "    ")
     yield ""
-    for table in (service.fleets, service.others):
-        if table:
-            yield from (_indented(_table(table, width - 2)), "")
-    if service.rejections:
-        yield from _section(_("Turned down for {name}").format(name=service.name), service.rejections, width)
 
 
-def _section(title: str, lines: Iterable[str], width: int) -> Iterable[str]:
+def _section(section: Section, title: str, width: int) -> Iterable[str]:
+    """Its sentences in one paragraph, and its table for a terminal."""
+    if section.lines or section.brief:
+        yield _folded(" ".join(section.lines), width, f"  {title}: ", "      ")
+    for table in section.brief:
+        yield _indented(_table(table, width - 6))
+
+
+def _list(title: str, lines: Iterable[str], width: int) -> Iterable[str]:
     return [title, *(_folded(line, width, "  - ", "    ") for line in lines), ""]
 
 
-def _folded(text: str, width: int, first: str = "", rest: str = "") -> str:
+def _folded(text: str, width: int, first: str = "", rest: str = "", end: str = "") -> str:
+    """`end` stands at the end of every line but the last."""
     import textwrap
 
-    return textwrap.fill(
+    lines = textwrap.wrap(
         text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
+    return f"{end}\n".join(lines)
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"  {line}".rstrip() for line in text.splitlines())
+    return "\n".join(f"      {line}".rstrip() for line in text.splitlines())
 
 
 def _table(table: Table, width: int) -> str:

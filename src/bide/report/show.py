@@ -119,13 +119,13 @@ def _plan_chart(plan: Plan) -> Any:
 
 
 def _service_chart(service: ServicePlan) -> Any:
-    """The first latency that its patience limits."""
-    from bide.report.plan_charts import fleet_chart
-    from bide.report.words import short_name
+    """The first thing that it asks for, by number of GPUs."""
+    from bide.report.plan_asked import asked_of
+    from bide.report.plan_fleet_charts import fleet_chart
 
-    measure = service.service.patience[0].measure
-    title = f"{service.service.name}: {short_name(measure)}"
-    return fleet_chart(service, measure).properties(title=title, width=_WIDTH, height=_HEIGHT)
+    asked = asked_of(service.service)[0]
+    title = f"{service.service.name}: {asked.name}"
+    return fleet_chart(service, asked).properties(title=title, width=_WIDTH, height=_HEIGHT)
 
 
 @html.register

@@ -12,8 +12,7 @@ from bide.units import format_seconds
 
 if TYPE_CHECKING:
     from bide.facts.deployment import Deployment
-    from bide.metrics import Latency
-    from bide.plan.question import Measure
+    from bide.plan.question import Measure, Timed
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
@@ -72,9 +71,10 @@ def rate(value: float) -> str:
     return f"{rounded(value, 3):,g}"
 
 
-def latency_name(latency: Latency) -> str:
+def latency_name(latency: Timed) -> str:
     """The latency in words."""
     return {
+        "itl": _("gap between two tokens"),
         "ttft": _("time to first token"),
         "tpot": _("time per output token"),
         "e2e": _("time to last token"),

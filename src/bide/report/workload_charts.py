@@ -38,13 +38,18 @@ def charts(said: WorkloadSaid, width: int, height: int = 220) -> list[tuple[str,
 
 def lengths_chart(said: WorkloadSaid, width: int, height: int) -> str:
     """Cumulative shares of prompt and output lengths on a logarithmic axis."""
-    import altair as alt
-
     trace = said.reading.trace
     answered = trace.answered
     named = [(_("prompt"), trace.prompt_tokens[answered])]
     if trace.outputs_known:
         named.append((_("output"), trace.output_tokens[answered]))
+    return cumulative_chart(named, width, height)
+
+
+def cumulative_chart(named: Sequence[tuple[str, Ints]], width: int, height: int) -> str:
+    """The share of requests with at most so many tokens, a line for each name."""
+    import altair as alt
+
     values = [point for name, tokens in named for point in _cumulative(name, tokens)]
     names = [name for name, _tokens in named]
     colour = alt.Scale(domain=names, range=[PARTS[0], PARTS[2]][: len(names)])

@@ -1,0 +1,70 @@
+"""The course of a day: the rate that is planned for, and the replicas that follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from bide.i18n import _
+from bide.plan.answer import ServicePlan
+from bide.plan.autoscale import Autoscaling
+from bide.plan.question import Traffic
+from bide.report.themed import ACCENT, INK, PARTS, WARN, rows, svg
+
+_HEIGHT = 210
+_HOURS_AXIS = {"values": list(range(0, 25, 3)), "grid": False}
+
+
+def peak_day_chart(traffic: Traffic, width: int) -> str:
+    """The stated day and the planned one, in requests/s, each hour's rate in its middle."""
+    import altair as alt
+
+    names = [_("planned"), _("stated")]
+    values = [
+        {"hour": hour + 0.5, "rps": share * rate, "of": name}
+        for name, rate in zip(names, (traffic.planned_rps, traffic.peak_rps), strict=True)
+        for hour, share in enumerate(traffic.hours)
+    ]
+    colour = alt.Scale(domain=names, range=[WARN, ACCENT])
+    drawn = (
+        alt.Chart(rows(values))
+        .mark_line(strokeWidth=2.5)
+        .encode(
+            x=_hours(),
+            y=alt.Y("rps:Q", title=_("requests/s"), axis=alt.Axis(tickCount=5)),
+            color=alt.Color("of:N", scale=colour, sort=names, legend=alt.Legend(title=None, orient="top")),
+        )
+    )
+    return svg(drawn, width, _HEIGHT)
+
+
+def _hours() -> Any:
+    import altair as alt
+
+    return alt.X("hour:Q", title=_("hour of the day"), scale=alt.Scale(domain=[0, 24]), axis=alt.Axis(**_HOURS_AXIS))
+
+
+def day_charts(plan: ServicePlan, width: int) -> Iterable[tuple[str, str]]:
+    """Replicas over the day, where its hours are known."""
+    scaled = plan.operation.autoscaling if plan.operation else None
+    if scaled is not None:
+        yield _("Replicas needed in each hour, against a fixed fleet"), svg(replicas_chart(scaled), width, _HEIGHT)
+
+
+def replicas_chart(scaled: Autoscaling) -> Any:
+    """Steps of the replicas that each hour needs, the fixed fleet as a line."""
+    import altair as alt
+
+    needed = scaled.replicas_by_hour
+    values = [{"hour": hour, "n": count} for hour, count in enumerate((*needed, needed[-1]))]
+    y = alt.Y("n:Q", title=_("replicas"), axis=alt.Axis(tickMinStep=1, format="d"), scale=alt.Scale(domainMin=0))
+    area = alt.Chart(rows(values)).mark_area(
+        interpolate="step-after", color=ACCENT, opacity=0.25, line={"color": ACCENT}
+    )
+    base = alt.Chart(rows([{"n": scaled.fixed_replicas, "text": _("fixed")}]))
+    line = base.mark_rule(color=WARN, strokeDash=[5, 4]).encode(y="n:Q")
+    word = base.mark_text(color=WARN, align="right", dy=-7).encode(y="n:Q", x=alt.value("width"), text="text:N")
+    fewest = alt.Chart(rows([{"n": scaled.min_replicas, "text": _("fewest, by the thresholds")}]))
+    floor = fewest.mark_rule(color=PARTS[3], strokeDash=[2, 3]).encode(y="n:Q")
+    name = fewest.mark_text(color=INK, align="left", dx=4, dy=-7).encode(y="n:Q", x=alt.value(0), text="text:N")
+    return alt.layer(area.encode(x=_hours(), y=y), line, word, floor, name)

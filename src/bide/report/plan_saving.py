@@ -1,0 +1,170 @@
+"""The fifth step: what more patience would save, and what streaming changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bide.i18n import _
+from bide.plan.answer import FrontierPoint, Plan, ServicePlan
+from bide.plan.telling import Saving, asked_point, half_longer, savings
+from bide.report.plan_answer import surely_text
+from bide.report.plan_parts import Section, Table
+from bide.report.words import count, rounded, seconds, short_name, usd
+
+_NONE = "–"
+_STREAMED_S = 1.0
+_MOST_ROWS = 9
+_SAVES = 4
+"""The column."""
+
+
+def saving_step(plan: Plan, service: ServicePlan) -> Section:
+    """5: the frontier of patience against GPUs and USD."""
+    title = _("What would patience save")
+    lesson = _(
+        "Patience is the cheapest hardware there is: the first seconds save much, the last ones little. And an answer "
+        "that is read as it comes needs only its first token soon."
+    )
+    if not service.frontier:
+        return Section("saving", title, (_("Where services share a fleet, each has a patience of its own."),))
+    most = plan.question.hardware.max_gpus
+    whole = savings(service.frontier, asked_point(service))
+    streamed = savings(service.streaming, asked_point(service))
+    tables = [_table(service, whole, most, _frontier_legend(service))]
+    if streamed:
+        tables.append(_table(service, streamed, most, _("With a limit on the first token in place of the whole answer.")))
+    lines = (*_longer(service), *_streaming(service))
+    brief = _briefly(_table(service, _worth_showing(service, whole), most, ""))
+    return Section("saving", title, lines, (), tuple(tables), (brief,), lesson)
+
+
+def _briefly(table: Table) -> Table:
+    """Without what it saves against what was asked for, which a reader can tell from the bills."""
+    kept = [number for number in range(len(table.headers)) if number != _SAVES]
+    cells = tuple(tuple(row[number] for number in kept) for row in table.rows)
+    return Table(tuple(table.headers[number] for number in kept), cells, table.marks, wide=True)
+
+
+def _frontier_legend(service: ServicePlan) -> str:
+    text = _(
+        "The cheapest of all candidates for each limit, spare replicas included. A second more: what each second of "
+        "patience since the line above saves a month."
+    )
+    if service.service.patience:
+        return text
+    return text + " " + _("All limits of the goodput are changed by the same factor; the first of them is shown.")
+
+
+def _longer(service: ServicePlan) -> Iterable[str]:
+    """What half as much patience again would save."""
+    asked, longer = asked_point(service), half_longer(service)
+    if longer is None or longer.gpus is None:
+        return
+    found = savings([longer], asked)[0]
+    name, limit = short_name(longer.measure), seconds(longer.seconds)
+    if asked is None or asked.gpus is None:
+        text = _("With {limit} ({name}) it could be done on {fleet}.")
+        yield text.format(limit=limit, name=name, fleet=_fleet(longer))
+    elif not _differs(found):
+        text = _("{limit} instead of {asked} ({name}) would save nothing: {fleet}.")
+        yield text.format(limit=limit, asked=seconds(asked.seconds), name=name, fleet=_fleet(longer))
+    else:
+        text = _("{limit} instead of {asked} ({name}) takes {fleet} instead of {gpus}{saved}.")
+        yield text.format(
+            limit=limit,
+            asked=seconds(asked.seconds),
+            name=name,
+            fleet=_fleet(longer),
+            gpus=count(asked.gpus),
+            saved=_saved(found),
+        )
+
+
+def _streaming(service: ServicePlan) -> Iterable[str]:
+    """What it takes if only the first token must come soon."""
+    point = next((point for point in service.streaming if point.seconds == _STREAMED_S), None)
+    if point is None:
+        return
+    name = short_name(point.measure)
+    if point.gpus is None:
+        yield _("Streamed, with the first token within {limit} ({name}): no fleet that is allowed does that.").format(
+            limit=seconds(point.seconds), name=name
+        )
+        return
+    found = savings([point], asked_point(service))[0]
+    text = _("Streamed, with the first token within {limit} ({name}), it takes {fleet}{saved}.")
+    yield text.format(limit=seconds(point.seconds), name=name, fleet=_fleet(point), saved=_saved(found))
+
+
+def _fleet(point: FrontierPoint) -> str:
+    """`6 GPUs (2 x h100-sxm each)`."""
+    return _("{gpus} GPUs (replicas of {candidate})").format(gpus=count(point.gpus or 0), candidate=point.candidate)
+
+
+def _differs(found: Saving) -> bool:
+    return bool(found.gpus) or bool(found.usd_per_month)
+
+
+def _saved(found: Saving) -> str:
+    """What it saves, or costs more; nothing where a price is missing."""
+    if found.usd_per_month is None or not found.usd_per_month:
+        return ""
+    if found.usd_per_month > 0:
+        return _(" and saves {usd} a month").format(usd=usd(found.usd_per_month))
+    return _(" and costs {usd} a month more").format(usd=usd(-found.usd_per_month))
+
+
+def _worth_showing(service: ServicePlan, found: Sequence[Saving]) -> list[Saving]:
+    """The last limit that cannot be kept, then those that change the fleet, and the one that was asked for."""
+    able = [saving for saving in found if saving.point.gpus is not None]
+    unable = [saving for saving in found if saving.point.gpus is None][-1:]
+    asked = asked_point(service)
+    kept, before = [], 0
+    for saving in able:
+        if saving.point.gpus != before or saving.point == asked:
+            kept.append(saving)
+        before = saving.point.gpus or 0
+    return [*unable, *kept][:_MOST_ROWS]
+
+
+def _table(service: ServicePlan, found: Sequence[Saving], most: int, legend: str) -> Table:
+    asked = asked_point(service)
+    measure = found[0].point.measure
+    more = _("a second more saves") if found[-1].point.seconds > 1 else _("10 ms more save")
+    headers = (
+        short_name(measure),
+        _("GPUs, likely"),
+        _("to be sure"),
+        _("a month"),
+        _("saves"),
+        more,
+        _("one replica"),
+    )
+    rows = tuple(_row(saving, most, per_s=found[-1].point.seconds > 1, asked=asked) for saving in found)
+    marks = tuple("knee" if saving.point == asked else "" for saving in found)
+    return Table(headers, rows, marks, legend, wide=True)
+
+
+def _row(saving: Saving, most: int, *, per_s: bool, asked: FrontierPoint | None) -> tuple[str, ...]:
+    point = saving.point
+    limit = seconds(point.seconds)
+    if point == asked:
+        limit = _("{limit} (asked)").format(limit=limit)
+    if point.gpus is None:
+        return (limit, _("none"), _NONE, _NONE, _NONE, _NONE, _NONE)
+    marginal = saving.usd_per_second if per_s or saving.usd_per_second is None else saving.usd_per_second / 100
+    return (
+        limit,
+        count(point.gpus),
+        surely_text(point.gpus_surely, most),
+        _usd(point.usd_per_month),
+        _usd(saving.usd_per_month),
+        _usd(None if marginal is None else rounded(marginal)),
+        point.candidate,
+    )
+
+
+def _usd(value: float | None) -> str:
+    if value is None:
+        return _NONE
+    return ("-" if value < 0 else "") + usd(abs(value)) if value else "0"

@@ -1,0 +1,64 @@
+"""The tornado: how far each input moves the answer to either side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from bide.i18n import _
+from bide.plan.answer import ServicePlan, Swing
+from bide.report.themed import ACCENT, INK, WARN, rows, svg
+
+_ROW = 30
+_MOST = 4.0
+"""Bars end there: of the load that a replica is planned for."""
+
+
+def swing_charts(plan: ServicePlan, width: int) -> Iterable[tuple[str, str]]:
+    """One chart; none where nothing moves the answer."""
+    if plan.swings:
+        title = _("Replicas that it would take, as a share of the planned ones, before rounding")
+        yield title, svg(swing_chart(plan.swings, narrow=width < 500), width, 60 + _ROW * len(plan.swings))
+
+
+def swing_chart(swings: tuple[Swing, ...], *, narrow: bool = False) -> Any:
+    """A bar from each end to 100 %, the widest input on top, what the end means written beside it."""
+    import altair as alt
+
+    values = [bar for swing in swings for bar in _bars(swing)]
+    names = [swing.input for swing in swings]
+    shares = [value["share"] for value in values]
+    margin = 0.5 if narrow else 0.25
+    width = max(max(shares) - min(shares), 0.1)
+    domain = [min(1.0, *shares) - margin * width, max(1.0, *shares) + margin * width]
+    room = 130 if narrow else 205
+    axis = alt.Axis(ticks=False, domain=False, labelLimit=room, minExtent=room)
+    y = alt.Y("input:N", sort=names, title=None, axis=axis)
+    x = alt.X(
+        "share:Q",
+        scale=alt.Scale(domain=domain, nice=False),
+        title=None,
+        axis=alt.Axis(format="%", grid=False, tickCount=4 if narrow else 6),
+    )
+    sides = alt.Scale(domain=["less", "more"], range=[ACCENT, WARN])
+    base = alt.Chart(rows(values)).encode(y=y)
+    bars = base.mark_bar(height=14).encode(x=x, x2=alt.X2Datum(1.0), color=alt.Color("side:N", scale=sides, legend=None))
+    texts = [
+        base.transform_filter(f"datum.side == '{side}'")
+        .mark_text(color=INK, align=align, dx=dx, fontSize=11)
+        .encode(x="share:Q", text="text:N")
+        for side, align, dx in (("less", "right", -4), ("more", "left", 4))
+    ]
+    middle = alt.Chart(rows([{"share": 1.0}])).mark_rule(color=INK).encode(x="share:Q")
+    return alt.layer(bars, middle, *texts)
+
+
+def _bars(swing: Swing) -> Iterable[dict[str, Any]]:
+    """Both ends; one that no number of replicas serves goes to the edge, and what changes nothing is left out."""
+    for text, share in ((swing.low, swing.low_share), (swing.high, swing.high_share)):
+        if share == 1:
+            continue
+        drawn = _MOST if share is None else min(share, _MOST)
+        beyond = share is None or share > _MOST
+        words = f"{text} →" if beyond else text
+        yield {"input": swing.input, "share": drawn, "side": "more" if drawn > 1 else "less", "text": words}

@@ -15,8 +15,8 @@ from bide.facts.gpus import Gpu, find_gpu
 from bide.facts.model import Model
 from bide.facts.models import load_model
 from bide.i18n import _
+from bide.located import Located, read_yaml
 from bide.metrics import ENOUGH_FOR_P99, LATENCIES
-from bide.plan.located import Located, read_yaml
 from bide.plan.question import Hardware, Limit, Measure, Question, Service, Traffic
 from bide.sourced import Assumption
 from bide.units import parse_seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 
 import numpy as np
@@ -26,11 +26,21 @@ class Drawn:
     config: SchedulerConfig
     cost: StepCost
     requests: Requests
+    aborts: tuple[tuple[float, int], ...] = ()
+    """Seconds and request: clients that leave."""
 
     @property
     def words(self) -> str:
         kinds = "+".join(group.kind for group in self.config.groups)
-        flags = ("async_scheduling", "enable_prefix_caching", "policy", "speculative_tokens", "release")
+        flags = (
+            "async_scheduling",
+            "enable_prefix_caching",
+            "policy",
+            "speculative_tokens",
+            "release",
+            "reserved_output_tokens",
+            "prompts_alone",
+        )
         return f"{kinds} " + " ".join(f"{flag}={getattr(self.config, flag)}" for flag in flags)
 
 
@@ -38,7 +48,25 @@ def draw(seed: int) -> Drawn:
     """The case of a seed."""
     die = random.Random(seed)
     config = _config(die)
-    return Drawn(config, _cost(die, config), _requests(die, config))
+    cost, requests = _cost(die, config), _requests(die, config)
+    other = replace(
+        config, reserved_output_tokens=die.choice([0, 0, 0, 20, 150]), prompts_alone=die.choice([False, False, True])
+    )
+    requests = _loaded(die, requests) if die.random() < 0.2 else requests
+    return Drawn(other, cost, requests, _aborts(die, requests) if seed % 3 == 0 else ())
+
+
+def _aborts(die: random.Random, requests: Requests) -> tuple[tuple[float, int], ...]:
+    """Some clients leave sooner or later, some at once."""
+    arrivals = requests.arrival_s.tolist()
+    leaving = [request for request in range(len(requests)) if die.random() < 0.3]
+    return tuple((arrivals[request] + die.choice([0.0, 0.01, die.expovariate(2.0)]), request) for request in leaving)
+
+
+def _loaded(die: random.Random, requests: Requests) -> Requests:
+    """Prompts that another engine has computed, whole or in part."""
+    loaded = [die.choice([0, prompt, die.randint(0, prompt)]) for prompt in requests.prompt_tokens.tolist()]
+    return replace(requests, loaded_tokens=np.array(loaded, dtype=np.int64))
 
 
 def _config(die: random.Random) -> SchedulerConfig:
@@ -77,8 +105,6 @@ def _config(die: random.Random) -> SchedulerConfig:
 
 def _with_pool(die: random.Random, config: SchedulerConfig) -> SchedulerConfig:
     """A pool for one request of the longest kind, and often not for many more."""
-    from dataclasses import replace
-
     alone = config.blocks_for(config.max_model_len)
     return replace(config, num_blocks=alone + 2 + int(alone * die.choice([0.0, 0.1, 0.5, 1, 3, 10])))
 
@@ -195,8 +221,8 @@ class Compared:
 
 def compare(case: Drawn, sample_every_s: float | None = None) -> Compared:
     """Both engines on a case; the kernel once step by step and once as fast as it goes."""
-    run = Run(case.config, case.cost, case.requests)
+    run = Run(case.config, case.cost, case.requests, case.aborts)
     reference = run.outcome()
-    recorded = simulate(case.config, case.cost, case.requests, record_steps=True)
-    fast = simulate(case.config, case.cost, case.requests, sample_every_s=sample_every_s)
+    recorded = simulate(case.config, case.cost, case.requests, record_steps=True, aborts=case.aborts)
+    fast = simulate(case.config, case.cost, case.requests, sample_every_s=sample_every_s, aborts=case.aborts)
     return Compared(reference, run.records, recorded, fast)

@@ -52,6 +52,28 @@ def test_a_load_that_cannot_be_held_is_not_stationary(trace: str, capsys: pytest
     assert "Not stationary: the queue grows" in capsys.readouterr().out
 
 
+def test_prompts_and_answers_on_replicas_of_their_own(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--prefill-replicas", "1", "--decode-replicas", "2", "--link-bandwidth", "25GB/s", "--no-step-error"]
+    assert main([*H100, "--workload", trace, *flags]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "(1 prefill + 2 decode) x meta-llama/Llama-3.1-8B, each on 1 h100-sxm" in text
+    assert "cache transfer = 25 GB/s for each GPU (as given)" in text
+
+
+def test_users_send_instead_of_the_trace(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--concurrency", "8", "--think-time", "500ms", "--no-step-error"]
+    assert main([*H100, "--workload", trace, *flags]) == 0
+    text = capsys.readouterr().out
+    assert "8 users, " in text
+    assert "arrivals =" not in text
+
+
+def test_without_the_step_model_error_nothing_is_said_of_it(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for flags, said in (([], True), (["--no-step-error"], False)):
+        assert main([*H100, "--workload", trace, "--requests", "60", *flags]) == 0
+        assert ("step times off" in capsys.readouterr().out.lower()) == said
+
+
 def test_requests_and_reports_are_written_by_suffix(trace: str, tmp_path: Path) -> None:
     files = {suffix: tmp_path / f"out{suffix}" for suffix in (".csv", ".jsonl", ".parquet", ".html", ".md", ".json")}
     flags = [flag for path in files.values() for flag in ("-o", str(path))]
@@ -73,6 +95,9 @@ def test_requests_and_reports_are_written_by_suffix(trace: str, tmp_path: Path) 
         (["--fail", "0"], "fail"),
         (["--fail", "7@10s"], "fail"),
         (["--rate", "2", "--scale", "2"], "scale"),
+        (["--rate", "2", "--concurrency", "2"], "concurrency"),
+        (["--prefill-replicas", "2"], "decode_replicas"),
+        (["--think-time", "2s"], "think_time"),
         (["-o", "out.txt"], "output"),
     ],
 )

@@ -162,6 +162,44 @@ def test_convert_says_what_is_lost(capsys: pytest.CaptureFixture[str], tmp_path:
     assert Path(path).read_text().splitlines()[1].startswith("2000-01-01 00:00:00.0000000,")
 
 
+FIGURES = ("--prompt", "p50=900,p95=3800", "--answer", "200")
+MODELS = {
+    "poisson": ("--rps", "8"),
+    "gamma": ("--rps", "8", "--burstiness", "0.25"),
+    "constant": ("--rps", "8", "--arrivals", "constant"),
+    "steps": ("--rates", "4,12", "--window", "30s"),
+    "wandering": ("--rps", "8", "--variation", "0.5", "--persistence", "0.5"),
+    "diurnal": ("--rps", "8", "--peak-to-mean", "2"),
+    "closed": ("--users", "40", "--think", "p50=4s,p95=20s", "--first-token", "200ms", "--per-token", "5ms"),
+    "sessions": ("--turns", "4", "--added", "50", "--think", "5s", "--rps", "8", "--system-prompt", "640:0.5"),
+    "correlated": ("--rps", "8", "--correlation", "0.4"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_is_reachable_by_flags_and_its_bytes_by_the_seed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    written = []
+    for seed in ("7", "7", "8"):
+        path = tmp_path / "x.jsonl"
+        args = ("sample", *FIGURES, *MODELS[name], "--requests", "2000", "--seed", seed, "-o", str(path), "--json")
+        code, out, _err = run(capsys, *args)
+        assert code == 0
+        written.append(path.read_bytes())
+    assert written[0] == written[1] != written[2]
+    drawn = json.loads(out)["drawn"]
+    assert drawn["requests"] == 2000
+    if name not in ("closed", "diurnal"):
+        assert drawn["arrivals"]["mean_rps"] == pytest.approx(8, rel=0.15)
+    if name == "sessions":
+        # every prompt holds the one before: far more is found than the half that a system prompt of 640 would give
+        assert drawn["prefix_reuse"]["hit_share_unlimited"] > 0.6
+        assert drawn["sessions"]["mean_turns"] == pytest.approx(4, rel=0.1)
+    if name == "correlated":
+        assert json.loads(out)["drawn"]["output_tokens"]["p50"] == 200
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -176,6 +214,19 @@ def test_convert_says_what_is_lost(capsys: pytest.CaptureFixture[str], tmp_path:
         (("sample", AZURE, "-o", "x.csv", "--requests", "5", "--duration", "5s"), "either --requests or --duration"),
         (("sample", AZURE, "-o", "x.csv", "--system-prompt", "100:half"), "TOKENS:SHARE"),
         (("convert", AZURE, "-o", "x.csv", "--to", "azur"), "Did you mean azure"),
+        (("describe", AZURE, "--time-unit", "h"), "one of s, ms, us, ns"),
+        (("describe", ""), "a file that exists"),
+        (("describe", "."), "a folder of traces"),
+        (("sample", AZURE, "-o", "x.csv", "--duration", "1e30"), "a year at most"),
+        (("sample", AZURE, "-o", "x.csv", "--window", "0s"), "window: got 0.0"),
+        (("sample", AZURE, "-o", "x.csv", "--prompt", "p0=5,p50=7"), "prompt.p0"),
+        (("sample", AZURE, "-o", "x.csv", "--burstiness", "0.5", "--arrivals", "poisson"), "of the kind gamma"),
+        (("sample", AZURE, "-o", "x.csv", "--users", "5", "--rps", "2"), "what the server makes"),
+        (("sample", AZURE, "-o", "x.csv", "--rates", "2,x"), "such as 2,8,5"),
+        (("sample", AZURE, "-o", "x.csv", "--turns", "5"), "from figures alone"),
+        (("sample", *FIGURES, "-o", "x.csv", "--added", "5"), "nothing without --turns"),
+        (("sample", *FIGURES, "-o", "x.csv", "--correlation", "2"), "correlation: got 2.0"),
+        (("sample", *FIGURES, "-o", "x.csv"), "rps: missing"),
     ],
     ids=lambda value: " ".join(value)[-30:] if isinstance(value, tuple) else "",
 )

@@ -115,6 +115,13 @@ def test_without_a_gpu_the_service_file_says_what_is_missing(
     assert "hardware" in capsys.readouterr().err
 
 
+def test_a_picture_is_written(prometheus: str, tmp_path: Path) -> None:
+    for name, start in (("seen.png", b"\x89PNG"), ("seen.svg", b"<svg")):
+        assert observe(prometheus, "-o", str(tmp_path / name)) == 0
+        assert (tmp_path / name).read_bytes().startswith(start)
+    assert "var(--" not in (tmp_path / "seen.svg").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("suffix", [".md", ".html", ".csv", ".json"])
 def test_each_suffix_is_written(prometheus: str, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"seen{suffix}"

@@ -13,7 +13,10 @@ import bide
 from bide.errors import BadInput
 from bide.report.show import enable_notebook
 from bide.simulate.operating import Curve
+from bide.simulate.simulation import Ways
 from made_curves import curve
+
+TRACE = Path(__file__).parents[2] / "examples" / "traces" / "azure-conv-2023-peak15min.csv"
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +60,28 @@ def test_a_plan_is_shown_too(write: Callable[..., Path]) -> None:
     found = plan(read_question(write()))
     assert len(bide.chart(found).to_dict()["vconcat"]) == 1
     assert bide.html(found).startswith("<!doctype html>")
+
+
+def test_a_workload_is_shown_however_much_of_it_is_at_hand() -> None:
+    from bide.workload.measuring.description import describe
+    from bide.workload.reading.reader import read
+
+    reading = read([TRACE])
+    for value in (reading, reading.trace, describe(reading.trace)):
+        spec = bide.chart(value).to_json()
+        assert '"prompt"' in spec
+        assert '"output"' in spec
+        page = bide.html(value)
+        assert "6,541 requests in 15 min" in page
+        assert ("all kept" in page) == (value is reading)
+    assert "Requests a second" in bide.html(reading.trace)
+
+
+def test_a_simulation_is_shown() -> None:
+    deployment = bide.Deployment.resolve({"model": "llama-3.1-8b", "gpu": "h100-sxm"})
+    made = bide.simulate_workload(deployment, str(TRACE), ways=Ways(requests=300))
+    assert "TTFT" in bide.chart(made).to_json()
+    assert bide.html(made).startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize("value", [5, None, [], [5], "x"])

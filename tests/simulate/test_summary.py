@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.run import FleetRun, run_fleet
@@ -31,9 +32,9 @@ def test_the_warm_up_is_three_mean_stays() -> None:
 
 
 def test_a_queue_that_grows_is_told_from_one_that_does_not() -> None:
-    for rate, grows in ((7.0, False), (12.0, True)):
-        run = run_fleet(setup(), traffic(2000, rate), FleetRules())
-        assert queue_of(run, window_of(run)).grows == grows
+    for rate, grows in ((7.0, False), (9.0, False), (11.0, True), (20.0, True)):
+        run = run_fleet(setup(), traffic(4000, rate), FleetRules())
+        assert queue_of(run, window_of(run)).grows == grows, rate
 
 
 def test_the_interval_of_a_median_is_as_wide_as_the_binomial_says() -> None:
@@ -52,6 +53,37 @@ def test_values_that_come_in_runs_are_less_sure() -> None:
     ((low, high),) = percentile_intervals(times, runs, [50], 40)
     ((near, far),) = percentile_intervals(times, rng.permutation(runs), [50], 40)
     assert high - low > 3 * (far - near)
+
+
+@pytest.mark.parametrize("percent", [50, 95])
+def test_an_interval_holds_the_true_percentile_as_often_as_it_says(percent: int) -> None:
+    """Of 120 autoregressive paths (0.9 from one second to the next), at a level of 95 %: at least 85 % hold it.
+
+    exp of a normal process of variance 1: its percentiles are exp of the normal's.
+    """
+    rng, held = np.random.default_rng(8), 0
+    truth = np.exp({50: 0.0, 95: 1.6449}[percent])
+    for _ in range(120):
+        shocks = rng.normal(0.0, np.sqrt(1 - 0.9**2), 6000)
+        path = lfilter([1.0], [1.0, -0.9], shocks)
+        blocks = block_count(6000.0, 10.0)
+        ((low, high),) = percentile_intervals(np.arange(6000.0), np.exp(path), [percent], blocks)
+        held += low <= truth <= high
+    assert 0.85 <= held / 120 <= 1.0
+
+
+def test_the_interval_of_waits_in_a_queue_holds_their_true_median() -> None:
+    """M/D/1 at 70 %: P(wait = 0) = 0.3, so that the 30th percentile is the end of no wait; 30 runs of 2,000.
+
+    P(wait <= t) for t below a step: 0.3 exp(7 t) = 0.5 at t = 0.0730 s (Erlang 1909).
+    """
+    held = 0
+    for seed in range(30):
+        run = run_fleet(setup(), traffic(2000, 7.0, seed=seed), FleetRules())
+        queue = next(each for each in _summary(run).latencies if each.metric == "queue")
+        p50 = queue.percentiles[0]
+        held += p50.low <= np.log(0.5 / 0.3) / 7 <= p50.high
+    assert held >= 25
 
 
 def test_blocks_are_long_against_a_stay() -> None:

@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
+import bide
 from bide.errors import BadInput
 from bide.workload.observing.api import connect
 from bide.workload.observing.asking import Connection, Looking
@@ -152,3 +153,8 @@ def test_without_gauges_rates_are_what_began() -> None:
 def test_a_step_that_cannot_be(step_s: float) -> None:
     with pytest.raises(BadInput, match="step: got"):
         seen_in(recorded_answers(), replace(LOOKING, step_s=step_s))
+
+
+def test_what_was_seen_is_a_chart_and_a_page(seen: Observation) -> None:
+    assert '"prompt"' in bide.chart(seen).to_json()
+    assert bide.html(seen).startswith("<!doctype html>")

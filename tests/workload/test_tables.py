@@ -258,7 +258,9 @@ def test_headings_in_a_comment_and_no_outputs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "It has no rows"),
+        ("", "It is empty"),
+        (" \n\n", "It is empty"),
+        ("# a comment\n", "It has no rows"),
         ("1,2,3\n4,5,6\n", "first line names its columns"),
         ("a,b\n1,2\n", "--field prompt=NAME"),
         ("ts,prompt_tokens,output_tokens\n1,x,1\n2,y,1\n3,1,1\n", "most can be read"),

@@ -132,6 +132,23 @@ def test_clients_are_drawn_at_their_rates_with_their_lengths(tmp_path: Path) -> 
     assert trace.arrival_s[trace.prompt_tokens != 7].max() < 600
 
 
+def test_a_time_without_requests_has_no_lengths(tmp_path: Path) -> None:
+    client(tmp_path, 0, [0.0, 2.0], "{5: 1.0}", "{7: 1.0}")
+    dataset = {
+        "0": {"input_tokens": "{}", "output_tokens": "{}"},
+        "600": {"input_tokens": "{5: 1}", "output_tokens": "{7: 1}"},
+    }
+    (tmp_path / "chunk-0-dataset.json").write_text(json.dumps(dataset))
+    assert set(read([tmp_path]).trace.prompt_tokens) == {5}
+
+
+@pytest.mark.parametrize("prompt", ["{5: -1.0}", "{5: 0.0}", "{-5: 1.0}", "[1, 2]", "import os", "{5: 1e999}"])
+def test_lengths_of_a_client_that_cannot_be(tmp_path: Path, prompt: str) -> None:
+    client(tmp_path, 0, [1.0, 2.0], prompt, "{7: 1.0}")
+    with pytest.raises(BadInput, match="as ServeGen writes it"):
+        read([tmp_path])
+
+
 def test_only_the_busiest_stretch_is_drawn_where_all_would_be_too_many(tmp_path: Path) -> None:
     client(tmp_path, 0, [1.0, 9.0, 2.0, 1.0], "{5: 1.0}", "{5: 1.0}")
     trace = read([tmp_path], Ask(requests=6000)).trace

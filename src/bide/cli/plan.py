@@ -149,7 +149,7 @@ def _text(answer: Plan, explain: bool) -> str:
     from bide.report.plan_text import plan_text
 
     width = _width()
-    return plan_text(answer, width) + ("\n" + plan_explain(answer) if explain else "")
+    return plan_text(answer, width) + ("\n" + plan_explain(answer, width) if explain else "")
 
 
 def _width() -> int:

@@ -13,13 +13,14 @@ from bide.cli.options import Quantity, deployment_options, json_option, profile_
 from bide.cli.output import json_text, note, print_json, print_table, say, write_output
 from bide.errors import BadInput
 from bide.i18n import _
-from bide.units import parse_seconds
+from bide.units import parse_bytes, parse_seconds
 
 if TYPE_CHECKING:
     from bide.simulate.fleet.rules import At, FleetRules
     from bide.simulate.simulation import Simulation, Ways
 
 _SECONDS = Quantity("seconds", parse_seconds)
+_RATE = Quantity("bytes/s", lambda text, field: parse_bytes(str(text).removesuffix("/s"), field))
 _TABLES = (".parquet", ".csv", ".jsonl")
 _REPORTS = (".html", ".md", ".json", ".png", ".svg")
 _SUFFIXES = (*_TABLES, *_REPORTS)
@@ -40,6 +41,15 @@ _ROUTERS = ("round-robin", "random", "least-requests", "least-kv", "prefix", "tw
 @click.option("--requests", type=click.IntRange(1, 100_000_000), help=_("How many; the trace is repeated where short."))
 @click.option("--replicas", type=int, default=1, help=_("Replicas behind the router (1)."))
 @click.option("--router", metavar="NAME", default="round-robin", help=_("One of {r}.").format(r=", ".join(_ROUTERS)))
+@click.option("--prefill-replicas", type=int, default=0, help=_("Replicas that only compute prompts."))
+@click.option("--decode-replicas", type=int, default=0, help=_("Replicas that only answer, with those."))
+@click.option("--decode-router", metavar="NAME", help=_("Who of them gets a request (as --router)."))
+@click.option("--link-bandwidth", type=_RATE, help=_("Of each GPU between them, such as 50GB/s (catalogue)."))
+@click.option("--link-latency", type=_SECONDS, help=_("Of a transfer between them (1ms)."))
+@click.option("--concurrency", type=int, help=_("So many users that wait for their answers, instead of a rate."))
+@click.option("--think-time", type=_SECONDS, default=0.0, help=_("Between an answer and a user's next request (0s)."))
+@click.option("--max-tokens", type=click.IntRange(1), help=_("What clients ask for; TensorRT-LLM sets it aside."))
+@click.option("--mixed-chunk", is_flag=True, help=_("SGLang's --enable-mixed-chunk."))
 @click.option(
     "--start", multiple=True, metavar="REPLICA@TIME", help=_("Start a replica (from 0) only then. Repeatable.")
 )
@@ -129,6 +139,13 @@ def _rules(asked: dict[str, Any]) -> FleetRules:
     return FleetRules(
         replicas=asked["replicas"],
         router=asked["router"],
+        prefill_replicas=asked["prefill_replicas"],
+        decode_replicas=asked["decode_replicas"],
+        decode_router=asked["decode_router"],
+        link_bytes_per_s=asked["link_bandwidth"],
+        link_latency_s=asked["link_latency"],
+        users=asked["concurrency"],
+        think_s=asked["think_time"],
         starts=tuple(_at("start", text) for text in asked["start"]),
         failures=tuple(_at("fail", text) for text in asked["fail"]),
         start_up_s=asked["start_up"],
@@ -162,6 +179,8 @@ def _ways(asked: dict[str, Any]) -> Ways:
         steps=asked["steps"],
         profile=asked["profile"],
         step_error=not asked["no_step_error"],
+        max_tokens=asked["max_tokens"],
+        mixed_chunk=asked["mixed_chunk"],
     )
 
 

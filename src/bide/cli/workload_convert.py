@@ -43,8 +43,7 @@ def command(
     sources: Sequence[str], ask: Ask, output: Path, to_format: str | None, spread_ticks: bool, as_json: bool
 ) -> None:
     """Read, write, and say what was read and what the new format cannot hold."""
-    from bide.report.workload_text import WorkloadSaid, reading_lines
-    from bide.workload.measuring.description import describe
+    from bide.report.workload_text import reading_lines
     from bide.workload.reading.reader import read
     from bide.workload.writing import lost, write
 
@@ -55,7 +54,7 @@ def command(
         written = {"file": str(output), "format": name, "requests": len(reading.trace), "lost": list(left)}
         print_json("workload.convert", {"reading": reading.report.to_dict(), "written": written})
     else:
-        for line in reading_lines(WorkloadSaid(reading, describe(reading.trace))):
+        for line in reading_lines(reading.report):
             say(line, hang=2)
         if left:
             say(_("The format {name} has no place for: {columns}").format(name=name, columns=", ".join(left)))

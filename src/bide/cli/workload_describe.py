@@ -47,24 +47,27 @@ def _said(sources: Sequence[str], ask: Ask) -> WorkloadSaid:
     from bide.workload.reading.reader import read
 
     reading = read(sources, ask, "source")
-    return WorkloadSaid(reading, describe(reading.trace))
+    return WorkloadSaid(describe(reading.trace), reading.trace, reading.report)
 
 
 def _dict(said: WorkloadSaid) -> dict[str, Any]:
     from bide.workload.modelling.compact import compact
 
-    about = said.description.to_dict()
-    return {"reading": said.reading.report.to_dict(), **about, "models": compact(said.reading.trace)}
+    assert said.trace is not None
+    assert said.report is not None
+    return {"reading": said.report.to_dict(), **said.description.to_dict(), "models": compact(said.trace)}
 
 
 def _writers(said: WorkloadSaid) -> dict[str, Callable[[], str | bytes]]:
     from bide.report import workload_files as files
     from bide.report import workload_page as page
 
+    assert said.trace is not None
+    trace = said.trace
     return {
         ".html": lambda: page.workload_page(said),
         ".md": lambda: files.workload_markdown(said),
-        ".csv": lambda: files.workload_csv(said),
+        ".csv": lambda: files.workload_csv(trace),
         ".json": lambda: json_text("workload.describe", _dict(said)) + "\n",
         ".png": lambda: page.workload_png(said),
         ".svg": lambda: page.workload_svg(said),
@@ -85,5 +88,5 @@ def _print(said: WorkloadSaid) -> None:
             click.echo()
             print_table(*table)
     click.echo()
-    for line in (*words.reading_lines(said), *words.endnotes(said)):
+    for line in (*words.reading_lines(said.report), *words.endnotes(said)):
         say(line, hang=2)

@@ -48,8 +48,10 @@ def reading_options(function: Function, required: bool = True) -> Function:
 
 
 def _ask(given: dict[str, Any]) -> Ask:
-    from bide.workload.reading.asking import Ask
+    from bide.workload.reading.asking import SECONDS_OF, Ask
 
+    if given["time_unit"] not in (None, *SECONDS_OF):
+        raise BadInput("time_unit", given["time_unit"], _("one of {units}").format(units=", ".join(SECONDS_OF)))
     return Ask(
         format=given["from_format"],
         fields=_fields(given["field"]),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bide.workload.observing.asking import Connection, Looking
     from bide.workload.observing.observation import Observation
 
-_SUFFIXES = (".yaml", ".yml", ".html", ".md", ".json", ".csv")
+_SUFFIXES = (".yaml", ".yml", ".html", ".md", ".json", ".csv", ".png", ".svg")
 _LONGEST_WINDOW_S = 366 * 86400.0
 _LEAST_WINDOW_S = 1.0
 _TOKEN_ENV = "BIDE_PROMETHEUS_TOKEN"
@@ -149,7 +149,7 @@ def _labels(texts: Sequence[str]) -> dict[str, str]:
 
 def _writers(seen: Observation, gpus: Sequence[str]) -> dict[str, Callable[[], str | bytes]]:
     from bide.report import observe_files as files
-    from bide.report.observe_page import observe_page
+    from bide.report.observe_page import observe_page, observe_png, observe_svg
 
     made: tuple[Callable[[], str | bytes], ...] = (
         lambda: files.observe_yaml(seen, gpus),
@@ -158,6 +158,8 @@ def _writers(seen: Observation, gpus: Sequence[str]) -> dict[str, Callable[[], s
         lambda: files.observe_markdown(seen),
         lambda: json_text("workload.observe", seen.to_dict()) + "\n",
         lambda: files.observe_csv(seen),
+        lambda: observe_png(seen),
+        lambda: observe_svg(seen),
     )
     return dict(zip(_SUFFIXES, made, strict=True))
 

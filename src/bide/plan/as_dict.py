@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from bide.interval import Interval
@@ -18,6 +19,7 @@ from bide.plan.operation_dict import (
     verified_dict,
 )
 from bide.plan.question import Service
+from bide.plan.telling import asked_point
 from bide.workload.requests import LengthSummary, summarise
 
 
@@ -31,7 +33,14 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
         "usd_per_hour": plan.usd_per_hour,
         "usd_per_month": plan.usd_per_month,
         "usd_per_month_surely": plan.usd_per_month_surely,
-        "hardware": {"gpus": [gpu.id for gpu in hardware.gpus], "max_gpus": hardware.max_gpus},
+        "hardware": {
+            "gpus": [gpu.id for gpu in hardware.gpus],
+            "max_gpus": hardware.max_gpus,
+            "prices": dict(hardware.prices),
+            "price_multiplier": hardware.price_multiplier,
+            "price_note": hardware.price_note,
+        },
+        "fleet": asdict(plan.question.fleet),
         "services": [_service(service) for service in plan.services],
         "shared": [shared_dict(shared) for shared in plan.shared],
         "question": {"given": dict(plan.question.given), "flags": list(plan.question.flags)},
@@ -45,21 +54,18 @@ def _service(plan: ServicePlan) -> dict[str, Any]:
     service = plan.service
     assumptions = (*service.workload.assumptions, *(plan.chosen.candidate.assumptions if plan.chosen else ()))
     return {
-        "name": service.name,
-        "model": service.model.name,
+        **service_dict(service),
         "workload": _workload(service),
-        "traffic": {
-            "peak_rps": service.traffic.peak_rps,
-            "margin": service.traffic.margin,
-            "growth": service.traffic.growth,
-            "planned_rps": service.traffic.planned_rps,
-        },
-        "patience": {limit.measure.name: limit.seconds for limit in service.patience},
         "chosen": _option(plan.chosen) if plan.chosen else None,
         "others": [_option(option) for option in plan.others],
         "fleets": [_row(row) for row in plan.rows],
-        **details_dict(plan),
+        "doublings": [_doubling(line) for line in plan.doublings],
         "verified": verified_dict(plan.verified) if plan.verified else None,
+        "frontier": frontier_dicts(plan.frontier, asked_point(plan)),
+        "streaming": frontier_dicts(plan.streaming, asked_point(plan)),
+        "swings": [asdict(swing) for swing in plan.swings],
+        "measure_with": plan.measure_with or None,
+        "tried": asdict(plan.tried) if plan.tried else None,
         "mixed": mixed_dict(plan.mixed) if plan.mixed else None,
         "operation": operation_dict(plan.operation) if plan.operation else None,
         "rejections": [rejection.to_dict() for rejection in plan.rejections],
@@ -107,9 +113,11 @@ def _option(option: Option) -> dict[str, Any]:
             "ledger": memory.ledger.to_dict(),
         },
         "reading": _reading(option.reading),
+        "highest_kept_rps_per_replica": _interval(option.kept_rps),
         "highest_stable_rps_per_replica": _interval(option.highest_stable_rps),
         "cost": cost_dict(option.cost) if option.cost else None,
         "serve": serve_command(candidate.deployment),
+        "serve_remarks": list(serving(candidate.deployment).remarks),
     }
 
 
@@ -117,9 +125,23 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         "gpus": row.gpus,
         "replicas": row.replicas,
+        "running_requests_per_gpu": row.running_per_gpu,
         "kept": row.met,
         "kept_surely": row.met_surely,
         **_reading(row.reading),
+    }
+
+
+def _doubling(line: Doubling) -> dict[str, Any]:
+    return {
+        "way": line.way,
+        "gpus": line.gpus,
+        "replicas": line.replicas,
+        "tp": line.tp,
+        "running_requests_per_gpu": line.running_per_gpu,
+        "kept": line.met,
+        "faster_share": line.faster,
+        **_reading(line.reading),
     }
 
 
@@ -133,6 +155,9 @@ def _reading(reading: Reading) -> dict[str, Any]:
         "cached_share": reading.cached_share,
         "preemptions_per_request": reading.preemptions_per_request,
         "bound": reading.bound,
+        "goodput_ratio": _interval(reading.goodput_ratio),
+        "cached_share_of_prompt_tokens": reading.cached_share,
+        "preemptions_per_request": reading.preemptions_per_request,
     }
 
 

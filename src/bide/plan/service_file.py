@@ -15,7 +15,7 @@ from bide.plan.asked.overrides import NOTHING, Overrides, overridden
 from bide.plan.asked.patience import read_patience
 from bide.plan.asked.traffic import read_traffic
 from bide.plan.asked.workload import read_workload
-from bide.plan.located import Located, parse_yaml, read_yaml
+from bide.located import Located, parse_yaml, read_yaml
 from bide.plan.question import ApiPrice, Hardware, Question, Service
 from bide.sourced import Assumption
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bide.errors import BadInput
 from bide.i18n import _
+from bide.located import Located, read_yaml
 from bide.physics.memory import Memory
-from bide.plan.located import Located, read_yaml
 from bide.units import parse_tokens
 
 _FORM = "name:tokens:users, such as chat:1500:100"

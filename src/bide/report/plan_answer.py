@@ -97,9 +97,7 @@ def _sure(plan: Plan) -> str:
         )
         return text.format(most=plan.question.hardware.max_gpus)
     if surely <= plan.gpus:
-        return _(
-            "Sure as predictions go: it is enough at their slow end too, as slow as the slowest 1 in 10 measured."
-        )
+        return _("Sure as predictions go: it is enough at their slow end too, as slow as the slowest 1 in 10 measured.")
     bill = usd(plan.usd_per_month_surely) if plan.usd_per_month_surely is not None else ""
     much = count(surely) if not bill else _("{gpus} GPUs ({usd} a month)").format(gpus=count(surely), usd=bill)
     text = _(

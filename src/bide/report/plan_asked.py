@@ -74,9 +74,7 @@ def shown_of(service: Service) -> tuple[Asked, ...]:
 def patience_text(service: Service) -> str:
     """`E2E p95 at most 5 s`; `95% of the requests with TTFT at most 1 s and TPOT at most 50 ms`."""
     at_most = _("{name} at most {limit}")
-    parts = [
-        at_most.format(name=short_name(limit.measure), limit=seconds(limit.seconds)) for limit in service.patience
-    ]
+    parts = [at_most.format(name=short_name(limit.measure), limit=seconds(limit.seconds)) for limit in service.patience]
     if service.goodput:
         limits = [at_most.format(name=name.upper(), limit=seconds(most)) for name, most in service.goodput.limits]
         text = _("{share:.4g}% of the requests with {limits}")

@@ -59,7 +59,9 @@ def _gpus(option: Option, replicas: int | None, most: int) -> str:
 def _whole(service: ServicePlan, proof: Verified) -> str:
     """What the run of the whole fleet says, with its interval."""
     seen = [text for each in asked_of(service.service) if (text := each.verified(proof))]
-    text = _("The whole fleet, {replicas} behind a {router} router, simulated with {requests} requests: {seen}. {holds}")
+    text = _(
+        "The whole fleet, {replicas} behind a {router} router, simulated with {requests} requests: {seen}. {holds}"
+    )
     said = text.format(
         replicas=plural(proof.replicas, _("{n} replica"), _("{n} replicas")),
         router=proof.router,

@@ -56,7 +56,9 @@ def load_chart(plan: ServicePlan, asked: Asked) -> Any:
     limit = values.limit
     reach = [row[end] for row in values.rows for end in ("low", "high")] + [limit]
     y = alt.Y("low:Q", scale=log_scale(10), title=f"{asked.name}{unit}", axis=round_ticks(reach))
-    base = alt.Chart(rows(values.rows)).encode(x=alt.X("x:Q", title=_("requests/s of one replica"), axis=alt.Axis(grid=False, tickCount=8)))
+    base = alt.Chart(rows(values.rows)).encode(
+        x=alt.X("x:Q", title=_("requests/s of one replica"), axis=alt.Axis(grid=False, tickCount=8))
+    )
     band = base.mark_area(color=ACCENT, opacity=0.2).encode(y=y, y2="high:Q")
     mid = alt.Y("mid:Q", scale=log_scale(10))
     line = base.mark_line(color=ACCENT, strokeWidth=2.5, point={"color": ACCENT, "size": 50}).encode(y=mid)
@@ -95,7 +97,9 @@ def factors_chart(traffic: Traffic, width: int) -> str:
     steps.append((_("planned"), traffic.planned_rps))
     values = [{"name": name, "rps": rps, "text": f"{rps:.4g}"} for name, rps in steps]
     names = [name for name, _rps in steps]
-    base = alt.Chart(rows(values)).encode(y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(ticks=False, minExtent=86)))
+    base = alt.Chart(rows(values)).encode(
+        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(ticks=False, minExtent=86))
+    )
     x = alt.X("rps:Q", title=_("requests/s"), axis=alt.Axis(grid=False, tickCount=5))
     colours = alt.Scale(domain=names, range=[ACCENT] * (len(names) - 1) + [WARN])
     bars = base.mark_bar(height=18).encode(x=x, color=alt.Color("name:N", scale=colours, legend=None))

@@ -7,24 +7,29 @@ from collections.abc import Iterable
 from bide.facts.deployment import Deployment
 from bide.i18n import _
 from bide.plan.answer import Option, Plan, ServicePlan
+from bide.plan.cost import HOURS_PER_MONTH, Cost
 from bide.plan.mix import BIN_TOKENS
-from bide.report.words import seconds
+from bide.report.plan_steps import factors_text
+from bide.report.plan_text import plan_notes_text
+from bide.report.words import rate, seconds
 from bide.units import format_bytes, format_gib
 
 
-def plan_explain(plan: Plan) -> str:
-    """Lines of `what = factors = value` for each service that can be met."""
+def plan_explain(plan: Plan, width: int = 120) -> str:
+    """Lines of `what = factors = value` for each service that can be met; what is not counted, and the sources."""
     lines = [_("Arithmetic (likely values)")]
     for service in plan.services:
         if service.chosen:
             lines += ["", service.service.name, *(f"  {line}" for line in _service(service, service.chosen))]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n\n" + plan_notes_text(plan, width)
 
 
 def _service(plan: ServicePlan, option: Option) -> Iterable[str]:
     yield from _memory(option)
     yield from _speed(option)
     yield from _count(plan, option)
+    if option.cost:
+        yield from _cost(option.cost)
 
 
 def _memory(option: Option) -> Iterable[str]:
@@ -64,8 +69,9 @@ def _held(deployment: Deployment) -> str:
 
 
 def _speed(option: Option) -> Iterable[str]:
-    replica, rate = option.candidate.likely, option.reading.requests_per_s
-    steady = replica.at(rate)
+    """In closed form, which the simulation of bursts and lengths stands above."""
+    replica, rps = option.candidate.likely, option.reading.requests_per_s
+    steady = replica.at(rps)
     if steady is None:
         return
     table, running = replica.table, max(steady.decoding, 1.0)
@@ -80,20 +86,41 @@ def _speed(option: Option) -> Iterable[str]:
         step=seconds(steady.decode_step_s),
     )
     yield _("prefill: {rate:g} requests/s x {prompt} a prompt = {share:.1%} of the time").format(
-        rate=rate, prompt=seconds(steady.prefill_share / rate), share=steady.prefill_share
+        rate=rps, prompt=seconds(steady.prefill_share / rps), share=steady.prefill_share
     )
-    yield _("time per token: {step} / (1 - {share:.3f}) = {tpot} on average").format(
-        step=seconds(steady.decode_step_s), share=steady.prefill_share, tpot=seconds(steady.tpot_s)
-    )
+    yield _(
+        "time per token: {step} / (1 - {share:.3f}) = {tpot} on average, in closed form; the percentiles are simulated"
+    ).format(step=seconds(steady.decode_step_s), share=steady.prefill_share, tpot=seconds(steady.tpot_s))
 
 
 def _count(plan: ServicePlan, option: Option) -> Iterable[str]:
     traffic = plan.service.traffic
-    yield _("each replica: {peak:g} requests/s x {margin:g} / {replicas} = {rate:g} requests/s").format(
-        peak=traffic.peak_rps, margin=traffic.margin, replicas=option.replicas, rate=option.reading.requests_per_s
+    if option.kept_rps is not None:
+        yield _("replicas: {factors} = {planned} / {kept:.4g} that one keeps, rounded up = {replicas}{added}").format(
+            factors=factors_text(traffic),
+            planned=rate(traffic.planned_rps),
+            kept=option.kept_rps.mid,
+            replicas=option.replicas,
+            added=_added(plan),
+        )
+    yield _("each replica: {planned:g} requests/s / {replicas} = {rate:g} requests/s").format(
+        planned=traffic.planned_rps, replicas=option.replicas, rate=option.reading.requests_per_s
     )
-    if option.cost:
-        cost = option.cost
-        yield _(
-            "a million tokens: ${hour:.2f} an hour / ({tokens:,.0f} tokens/s x 3,600) x 1,000,000 = ${usd:.3f}"
-        ).format(hour=cost.usd_per_hour, tokens=cost.tokens_per_s, usd=cost.usd_per_million_tokens)
+    yield _("GPUs: ({replicas} + {spare} spare) replicas x {each} = {gpus}").format(
+        replicas=option.replicas, spare=option.spare, each=option.candidate.gpus, gpus=option.gpus
+    )
+
+
+def _added(plan: ServicePlan) -> str:
+    if plan.verified is None or not plan.verified.added:
+        return ""
+    return _(", {n} of them because the whole fleet needed them").format(n=plan.verified.added)
+
+
+def _cost(cost: Cost) -> Iterable[str]:
+    yield _("a month: {gpus} GPUs x ${usd:.4g} x {hours:g} hours = ${month:,.2f}").format(
+        gpus=cost.gpus, usd=cost.price.usd_per_hour, hours=HOURS_PER_MONTH, month=cost.usd_per_month
+    )
+    yield _("a million tokens: ${hour:.2f} an hour / ({tokens:,.0f} tokens/s x 3,600) x 1,000,000 = ${usd:.3f}").format(
+        hour=cost.usd_per_hour, tokens=cost.peak.tokens_per_s, usd=cost.usd_per_million_tokens
+    )

@@ -30,9 +30,7 @@ def spans_of(asked: Asked, readings: Sequence[Reading]) -> list[tuple[Reading, R
     found = [(reading, span) for reading in readings if (span := asked.of(reading)) is not None]
     finite = [value for _reading, span in found for value in (span.mid, span.high) if math.isfinite(value)]
     top = 2 * max([*finite, asked.limit or 0.0])
-    return [
-        (reading, {"low": span.low, "mid": span.mid, "high": min(span.high, top)}) for reading, span in found
-    ]
+    return [(reading, {"low": span.low, "mid": span.mid, "high": min(span.high, top)}) for reading, span in found]
 
 
 def in_unit(asked: Asked, values: list[Row]) -> tuple[Scaled, str]:

@@ -32,7 +32,9 @@ def saving_step(plan: Plan, service: ServicePlan) -> Section:
     streamed = savings(service.streaming, asked_point(service))
     tables = [_table(service, whole, most, _frontier_legend(service))]
     if streamed:
-        tables.append(_table(service, streamed, most, _("With a limit on the first token in place of the whole answer.")))
+        tables.append(
+            _table(service, streamed, most, _("With a limit on the first token in place of the whole answer."))
+        )
     lines = (*_longer(service), *_streaming(service))
     brief = _briefly(_table(service, _worth_showing(service, whole), most, ""))
     return Section("saving", title, lines, (), tuple(tables), (brief,), lesson)

@@ -112,7 +112,15 @@ def _marked(asked: FrontierPoint | None, scale: float, priced: bool, x: Any) -> 
 
     if asked is None or asked.gpus is None:
         return []
-    data = rows([{"x": asked.seconds * scale, "y": _height(asked, priced), "text": _("{gpus} as asked").format(gpus=asked.gpus)}])
+    data = rows(
+        [
+            {
+                "x": asked.seconds * scale,
+                "y": _height(asked, priced),
+                "text": _("{gpus} as asked").format(gpus=asked.gpus),
+            }
+        ]
+    )
     base = alt.Chart(data).encode(x=x, y=alt.Y("y:Q", scale=log_scale(10)))
     ring = base.mark_point(color=WARN, size=180, strokeWidth=2.5)
     return [ring, base.mark_text(color=WARN, dy=-17).encode(text="text:N")]

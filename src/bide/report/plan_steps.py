@@ -115,7 +115,9 @@ def _rates(rates: Interval) -> str:
 
 
 def _at_its_share(service: ServicePlan, reading: Reading) -> str:
-    text = _("At its share, {rate} requests/s, {running} run at once and prompts take {share:.0%} of the time: {asked}.")
+    text = _(
+        "At its share, {rate} requests/s, {running} run at once and prompts take {share:.0%} of the time: {asked}."
+    )
     asked = [f"{each.name} {each.text(reading)}" for each in asked_of(service.service)]
     said = text.format(
         rate=rate(reading.requests_per_s),

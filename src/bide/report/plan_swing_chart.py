@@ -42,7 +42,9 @@ def swing_chart(swings: tuple[Swing, ...], *, narrow: bool = False) -> Any:
     )
     sides = alt.Scale(domain=["less", "more"], range=[ACCENT, WARN])
     base = alt.Chart(rows(values)).encode(y=y)
-    bars = base.mark_bar(height=14).encode(x=x, x2=alt.X2Datum(1.0), color=alt.Color("side:N", scale=sides, legend=None))
+    bars = base.mark_bar(height=14).encode(
+        x=x, x2=alt.X2Datum(1.0), color=alt.Color("side:N", scale=sides, legend=None)
+    )
     texts = [
         base.transform_filter(f"datum.side == '{side}'")
         .mark_text(color=INK, align=align, dx=dx, fontSize=11)
@@ -54,11 +56,14 @@ def swing_chart(swings: tuple[Swing, ...], *, narrow: bool = False) -> Any:
 
 
 def _bars(swing: Swing) -> Iterable[dict[str, Any]]:
-    """Both ends; one that no number of replicas serves goes to the edge, and what changes nothing is left out."""
-    for text, share in ((swing.low, swing.low_share), (swing.high, swing.high_share)):
-        if share == 1:
-            continue
-        drawn = _MOST if share is None else min(share, _MOST)
-        beyond = share is None or share > _MOST
-        words = f"{text} →" if beyond else text
-        yield {"input": swing.input, "share": drawn, "side": "more" if drawn > 1 else "less", "text": words}
+    """Both ends; one that no number of replicas serves goes to the edge, and what changes nothing is left out.
+
+    Where both are on one side, only the further end is named.
+    """
+    ends = [(swing.low, swing.low_share), (swing.high, swing.high_share)]
+    drawn = [(text, _MOST if share is None else min(share, _MOST)) for text, share in ends if share != 1]
+    for text, share in drawn:
+        side = "more" if share > 1 else "less"
+        further = all(abs(other - 1) <= abs(share - 1) or (other > 1) != (share > 1) for _text, other in drawn)
+        words = _("{text} →").format(text=text) if share == _MOST else text
+        yield {"input": swing.input, "share": share, "side": side, "text": words if further else ""}

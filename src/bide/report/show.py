@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import singledispatch
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
@@ -17,6 +17,14 @@ from bide.i18n import _
 from bide.physics.memory import Memory
 from bide.plan.answer import Plan, ServicePlan
 from bide.simulate.operating import Curve
+from bide.simulate.simulation import Simulation
+from bide.workload.measuring.description import Description
+from bide.workload.observing.observation import Observation
+from bide.workload.reading.report import Reading
+from bide.workload.trace import Trace
+
+if TYPE_CHECKING:
+    from bide.report.workload_text import WorkloadSaid
 
 _WIDTH, _HEIGHT = 640, 360
 _FRAME_HEIGHT = 720
@@ -24,9 +32,11 @@ _FRAME_HEIGHT = 720
 
 @singledispatch
 def chart(value: object) -> Any:
-    """An Altair chart of a memory answer, a curve, a list of curves or a plan. Raises BadInput for anything else.
+    """An Altair chart of an answer. Raises BadInput for anything else.
 
-    Requests against context; time between tokens against throughput; latency by number of GPUs.
+    Of a memory answer requests against context; of a curve or a list of curves time between tokens against
+    throughput; of a plan latency by number of GPUs; of a trace, its reading or its description lengths; of
+    observed traffic lengths; of a simulation latencies.
     """
     raise _not_shown(value)
 
@@ -38,7 +48,7 @@ def html(value: object) -> str:
 
 
 def _not_shown(value: object) -> BadInput:
-    allowed = _("what bide.memory, bide.curve or a plan returns, or a list of curves")
+    allowed = _("what bide.memory, bide.curve, bide.simulate_workload or a plan returns, a list of curves, or a trace")
     return BadInput("value", type(value).__name__, allowed)
 
 
@@ -135,6 +145,64 @@ def _plan_html(plan: Plan) -> str:
     return plan_html(plan)
 
 
+@chart.register(Trace)
+@chart.register(Reading)
+@chart.register(Description)
+def _workload_chart(value: Trace | Reading | Description) -> Any:
+    from bide.report.workload_charts import lengths_of
+
+    return _sized(lengths_of(_said(value)))
+
+
+@html.register(Trace)
+@html.register(Reading)
+@html.register(Description)
+def _workload_html(value: Trace | Reading | Description) -> str:
+    from bide.report.workload_page import workload_page
+
+    return workload_page(_said(value))
+
+
+def _said(value: Trace | Reading | Description) -> WorkloadSaid:
+    """With the measures of a trace that has not been measured yet."""
+    from bide.report.workload_text import WorkloadSaid
+    from bide.workload.measuring.description import describe
+
+    if isinstance(value, Description):
+        return WorkloadSaid(value)
+    if isinstance(value, Trace):
+        return WorkloadSaid(describe(value), value)
+    return WorkloadSaid(describe(value.trace), value.trace, value.report)
+
+
+@chart.register
+def _observed_chart(seen: Observation) -> Any:
+    from bide.report.observe_page import lengths_of
+
+    return _sized(lengths_of(seen))
+
+
+@html.register
+def _observed_html(seen: Observation) -> str:
+    from bide.report.observe_page import observe_page
+
+    return observe_page(seen)
+
+
+@chart.register
+def _simulated_chart(made: Simulation) -> Any:
+    from bide.report.simulate_charts import latencies_of
+
+    return _sized(latencies_of(made))
+
+
+@html.register
+def _simulated_html(made: Simulation) -> str:
+    from bide.report.simulate_page import simulate_page
+
+    return simulate_page(made)
+
+
 def _sized(drawn: Any) -> Any:
     from bide.report.themed import coloured
 
@@ -142,7 +210,7 @@ def _sized(drawn: Any) -> Any:
 
 
 def enable_notebook() -> None:
-    """From here on a memory answer, a curve or a plan at the end of a notebook's cell is shown as its page.
+    """From here on an answer at the end of a notebook's cell is shown as its page.
 
     Raises BadInput outside of IPython.
     """
@@ -153,7 +221,7 @@ def enable_notebook() -> None:
     if shell is None:
         raise BadInput("notebook", None, _("a running IPython; elsewhere write bide.html(value) to a file"))
     formatter = shell.display_formatter.formatters["text/html"]
-    for kind in (Memory, Curve, Plan):
+    for kind in (Memory, Curve, Plan, Trace, Reading, Description, Observation, Simulation):
         formatter.for_type(kind, _framed)
 
 

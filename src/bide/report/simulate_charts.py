@@ -27,7 +27,7 @@ def charts(made: Simulation, width: int, height: int = 220) -> list[tuple[str, s
     """Title and SVG of each."""
     line, share = made.run.timeline, made.run.timeline.hit_share()
     found = [
-        (_("Latencies: the share of requests that waited at most so long"), latency_chart(made, width, height)),
+        (_("Latencies: the share of requests that waited at most so long"), svg(latencies_of(made), width, height)),
         (
             _("Requests running and waiting"),
             over_time(made, {_("running"): line.running, _("waiting"): line.waiting}, width, height),
@@ -43,8 +43,8 @@ def charts(made: Simulation, width: int, height: int = 220) -> list[tuple[str, s
     return found
 
 
-def latency_chart(made: Simulation, width: int, height: int) -> str:
-    """Cumulative shares on a logarithmic axis."""
+def latencies_of(made: Simulation) -> Any:
+    """Cumulative shares on a logarithmic axis, as a chart of no size yet."""
     import altair as alt
 
     inside = measured(made.run, made.summary.window)
@@ -52,7 +52,7 @@ def latency_chart(made: Simulation, width: int, height: int) -> str:
     names = [metric_name(metric) for metric in _SHOWN]
     reach = [point["s"] for point in values] or [1.0]
     colour = alt.Scale(domain=names, range=list(PARTS[: len(names)]))
-    drawn = (
+    return (
         alt.Chart(rows(values))
         .mark_line(strokeWidth=2.5)
         .encode(
@@ -61,7 +61,6 @@ def latency_chart(made: Simulation, width: int, height: int) -> str:
             color=alt.Color("of:N", scale=colour, sort=names, legend=alt.Legend(title=None, orient="top")),
         )
     )
-    return svg(drawn, width, height)
 
 
 def _cumulative(metric: Metric, values: Floats) -> list[dict[str, Any]]:

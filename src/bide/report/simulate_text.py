@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from bide.i18n import _
 from bide.report.words import seconds
+from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.simulation import Simulation
 from bide.simulate.summary.summarise import Metric, Percentile, Summary
 
@@ -27,18 +28,18 @@ def sentences(made: Simulation) -> Iterator[str]:
     """The answer first; then that it is none, where the queue grows."""
     summary, deployment, rules = made.summary, made.deployment, made.rules
     gpu = deployment.gpu.id if deployment.gpu else ""
-    text = _("{replicas} x {model} on {gpus} {gpu}, {rate:.3g} requests/s: {figures}.")
+    text = _("{replicas} x {model}, each on {gpus} {gpu}; {load}: {figures}.")
     figures = [
         _("{name} p95 {value}").format(name=metric_name(each.metric), value=seconds(_of(each.percentiles, 95).value))
         for each in summary.latencies
         if each.metric in _SURE and each.count
     ]
     yield text.format(
-        replicas=rules.replicas,
+        replicas=_replicas(rules),
         model=deployment.model.name,
         gpus=deployment.replica_gpus,
         gpu=gpu,
-        rate=summary.requests_per_s,
+        load=_load(summary, rules),
         figures=", ".join(figures) or _("no request was served"),
     )
     if summary.queue.grows:
@@ -47,18 +48,35 @@ def sentences(made: Simulation) -> Iterator[str]:
         yield grown.format(one=one, four=four) + " " + _("A longer run would wait longer.")
 
 
+def _replicas(rules: FleetRules) -> str:
+    if rules.split:
+        return _("({prefill} prefill + {decode} decode)").format(
+            prefill=rules.prefill_replicas, decode=rules.decode_replicas
+        )
+    return str(rules.replicas)
+
+
+def _load(summary: Summary, rules: FleetRules) -> str:
+    rate = _("{rate:.3g} requests/s").format(rate=summary.requests_per_s)
+    return rate if rules.users is None else _("{users:,} users, {rate}").format(users=rules.users, rate=rate)
+
+
 def _of(percentiles: tuple[Percentile, ...], percent: int) -> Percentile:
     return next(each for each in percentiles if each.percent == percent)
 
 
 def latency_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
     """A row a metric and percentile: the value, its interval, and what the step model's error makes of it."""
-    headers = [_("metric"), _("percentile"), _("value"), _("95 % of runs"), _("step times off")]
+    headers = [_("metric"), _("percentile"), _("value"), _("95 % of runs")]
+    told = _has_step_error(summary)
+    if told:
+        headers.append(_("step times off"))
     rows = []
     for latency in summary.latencies:
         for number, each in enumerate(latency.percentiles):
             name = metric_name(latency.metric) if number == 0 else ""
-            rows.append([name, f"p{each.percent}", duration(each.value), _range(each.low, each.high), _step(each)])
+            row = [name, f"p{each.percent}", duration(each.value), _range(each.low, each.high)]
+            rows.append([*row, _step(each)] if told else row)
     return headers, rows
 
 
@@ -134,16 +152,13 @@ def _goodput(summary: Summary) -> str:
 def endnotes(made: Simulation) -> Iterator[str]:
     """What the columns mean, what was noted and what was assumed."""
     yield _("- 95 % of runs: block bootstrap in time")
-    yield _("- Step times off: the same run with steps at the 10th and 90th percentile of their model's error")
+    if _has_step_error(made.summary):
+        yield _("- Step times off: the same run with steps at the 10th and 90th percentile of their model's error")
     for warning in (*made.deployment.warnings, *made.traffic.notes):
         yield f"- {warning}"
-    if not made.rules.blind(made.rules.replicas * made.setup.engines) and _leaves(made):
-        yield _(
-            "- A request that is being served when its client leaves is served to the end; one that waits is dropped."
-        )
     for assumption in made.assumptions:
         yield _("- Assumed: {assumption}").format(assumption=assumption)
 
 
-def _leaves(made: Simulation) -> bool:
-    return made.rules.patience_s is not None or made.rules.timeout_s is not None
+def _has_step_error(summary: Summary) -> bool:
+    return any(each.step_low is not None for latency in summary.latencies for each in latency.percentiles)

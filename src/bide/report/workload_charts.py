@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from bide.i18n import _
 from bide.report.themed import ACCENT, PARTS, log_scale, round_ticks, rows, svg
 from bide.report.workload_text import WorkloadSaid, duration
-from bide.workload.measuring.rates import counts_in
+from bide.workload.measuring.description import Description
+from bide.workload.measuring.rates import ArrivalStats, counts_in
+from bide.workload.trace import Trace
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 _MOST_WINDOWS = 240
@@ -25,43 +28,59 @@ _CURVE_POINTS = 160
 
 def charts(said: WorkloadSaid, width: int, height: int = 220) -> list[tuple[str, str]]:
     """Title and SVG of each chart that there is something for."""
-    drawn = [(_("Lengths: the share of requests with at most so many tokens"), lengths_chart(said, width, height))]
-    trace, about = said.reading.trace, said.description
-    if trace.arrival_s is not None and about.arrivals:
+    drawn = [(_("Lengths: the share of requests with at most so many tokens"), svg(lengths_of(said), width, height))]
+    about, times_s = said.description, said.trace.arrival_s if said.trace else None
+    if times_s is not None and about.arrivals:
         window_s = _window_s(about.arrivals.span_s)
         title = _("Requests a second, over {window}").format(window=duration(window_s))
-        drawn.append((title, rates_chart(said, window_s, width, height)))
+        drawn.append((title, rates_chart(about.arrivals, times_s, window_s, width, height)))
     if about.reuse and about.reuse.curve:
         drawn.append((_("Prompt tokens found in a prefix cache, by its size"), reuse_chart(said, width, height)))
     return drawn
 
 
-def lengths_chart(said: WorkloadSaid, width: int, height: int) -> str:
-    """Cumulative shares of prompt and output lengths on a logarithmic axis."""
-    trace = said.reading.trace
-    answered = trace.answered
-    named = [(_("prompt"), trace.prompt_tokens[answered])]
-    if trace.outputs_known:
-        named.append((_("output"), trace.output_tokens[answered]))
-    return cumulative_chart(named, width, height)
+def lengths_of(said: WorkloadSaid) -> Any:
+    """Cumulative shares of prompt and output lengths on a logarithmic axis, as a chart of no size yet."""
+    return _cumulative_lines(_from_trace(said.trace) if said.trace else _from_percentiles(said.description))
 
 
 def cumulative_chart(named: Sequence[tuple[str, Ints]], width: int, height: int) -> str:
     """The share of requests with at most so many tokens, a line for each name."""
+    return svg(
+        _cumulative_lines([point for name, tokens in named for point in _cumulative(name, tokens)]), width, height
+    )
+
+
+def _cumulative_lines(values: list[dict[str, Any]]) -> Any:
     import altair as alt
 
-    values = [point for name, tokens in named for point in _cumulative(name, tokens)]
-    names = [name for name, _tokens in named]
+    names = list(dict.fromkeys(value["of"] for value in values))
     colour = alt.Scale(domain=names, range=[PARTS[0], PARTS[2]][: len(names)])
     reach = [value["tokens"] for value in values]
     axis = round_ticks([float(min(reach)), float(max(reach))])
     line = alt.Chart(rows(values)).mark_line(strokeWidth=2.5)
-    drawn = line.encode(
+    return line.encode(
         x=alt.X("tokens:Q", scale=log_scale(10), title=_("tokens"), axis=axis),
         y=alt.Y("share:Q", title=_("share of requests"), axis=alt.Axis(format="%", tickCount=5)),
         color=alt.Color("of:N", scale=colour, sort=names, legend=alt.Legend(title=None, orient="top")),
     )
-    return svg(drawn, width, height)
+
+
+def _from_trace(trace: Trace) -> list[dict[str, Any]]:
+    answered = trace.answered
+    found = _cumulative(_("prompt"), trace.prompt_tokens[answered])
+    return found + (_cumulative(_("output"), trace.output_tokens[answered]) if trace.outputs_known else [])
+
+
+def _from_percentiles(about: Description) -> list[dict[str, Any]]:
+    """The percentiles alone, where the trace is not at hand."""
+    named = ((_("prompt"), about.prompt), (_("output"), about.output))
+    return [
+        {"of": name, "tokens": float(tokens), "share": percent / 100}
+        for name, stats in named
+        if stats
+        for percent, tokens in ((0.0, stats.smallest), *sorted(stats.percentiles.items()), (100.0, stats.largest))
+    ]
 
 
 def _cumulative(name: str, tokens: Ints) -> list[dict[str, Any]]:
@@ -77,14 +96,11 @@ def _window_s(span_s: float) -> float:
     return next((width for width in _WIDTHS_S if span_s / width <= _MOST_WINDOWS), _WIDTHS_S[-1])
 
 
-def rates_chart(said: WorkloadSaid, window_s: float, width: int, height: int) -> str:
+def rates_chart(arrivals: ArrivalStats, times_s: Floats, window_s: float, width: int, height: int) -> str:
     """Requests a second over time, and their mean."""
     import altair as alt
 
-    arrivals, times = said.description.arrivals, said.reading.trace.arrival_s
-    assert arrivals is not None
-    assert times is not None
-    counts = counts_in(times, window_s) / window_s
+    counts = counts_in(times_s, window_s) / window_s
     unit, size = next(
         (u for u in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)) if arrivals.span_s >= 3 * u[1]), ("s", 1.0)
     )

@@ -17,6 +17,7 @@ from bide.report.workload_text import (
     reuse_table,
     sentence,
 )
+from bide.workload.trace import Trace
 
 
 def workload_markdown(said: WorkloadSaid) -> str:
@@ -26,16 +27,16 @@ def workload_markdown(said: WorkloadSaid) -> str:
     for title, found in ((_("Arrivals"), arrival_table(about)), (_("Prefix reuse"), reuse_table(about))):
         if found:
             parts += ["## " + title, table(*found)]
-    head, *read = reading_lines(said)
-    parts += ["## " + _("What was read"), plain(head), bullets(line.removeprefix("- ") for line in read)]
+    if said.report:
+        head, *read = reading_lines(said.report)
+        parts += ["## " + _("What was read"), plain(head), bullets(line.removeprefix("- ") for line in read)]
     return "\n\n".join([*filter(None, parts), bullets(endnotes(said))]) + "\n"
 
 
-def workload_csv(said: WorkloadSaid) -> str:
+def workload_csv(trace: Trace) -> str:
     """A row a share of the answered requests: the lengths that they stay below, finer in the tail."""
     from bide.workload.modelling.fitting import quantiles_of
 
-    trace = said.reading.trace
     answered = trace.answered
     columns = {"prompt_tokens": quantiles_of(trace.prompt_tokens[answered])}
     if trace.outputs_known:

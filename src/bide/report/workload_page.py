@@ -36,7 +36,7 @@ def _picture(said: WorkloadSaid) -> str:
 def workload_page(said: WorkloadSaid) -> str:
     """Sentence, lengths, charts, arrivals, reuse, what was read, notes. Needs jinja2, altair and vl-convert."""
     wide, narrow = charts(said, WIDE), charts(said, NARROW)
-    head, *read = reading_lines(said)
+    read = list(reading_lines(said.report))
     return page(
         "workload.html.j2",
         sentence=sentence(said),
@@ -45,7 +45,7 @@ def workload_page(said: WorkloadSaid) -> str:
         charts=[(title, one, other) for (title, one), (_title, other) in zip(wide, narrow, strict=True)],
         arrivals=arrival_table(said.description),
         reuse=reuse_table(said.description),
-        head=head,
-        read=[line.removeprefix("- ") for line in read],
+        head=read[0] if read else "",
+        read=[line.removeprefix("- ") for line in read[1:]],
         notes=list(endnotes(said)),
     )

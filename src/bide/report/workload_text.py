@@ -10,7 +10,8 @@ from bide.metrics import ENOUGH_FOR_P99
 from bide.report.words import count, plural, rounded
 from bide.workload.measuring.description import Description
 from bide.workload.measuring.lengths import LengthStats
-from bide.workload.reading.report import Reading
+from bide.workload.reading.report import ReadReport
+from bide.workload.trace import Trace
 
 Rows = list[list[str]]
 _SHOWN_PERCENTS = (50.0, 90.0, 95.0, 99.0)
@@ -18,10 +19,11 @@ _SHOWN_PERCENTS = (50.0, 90.0, 95.0, 99.0)
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSaid:
-    """A trace, how it was read, and its measures."""
+    """The measures of a workload, with the trace that they are of and how it was read where these are at hand."""
 
-    reading: Reading
     description: Description
+    trace: Trace | None = None
+    report: ReadReport | None = None
 
 
 def sentence(said: WorkloadSaid) -> str:
@@ -49,13 +51,17 @@ def duration(seconds: float) -> str:
     return f"{rounded(seconds, 3):g} s"
 
 
-def reading_lines(said: WorkloadSaid) -> Iterator[str]:
-    """What was read, left out and noticed."""
-    report = said.reading.report
+def reading_lines(report: ReadReport | None) -> Iterator[str]:
+    """What was read, which columns were taken, what was left out and noticed."""
+    if report is None:
+        return
     files = report.files[0] if len(report.files) == 1 else _("{n} files").format(n=f"{len(report.files):,}")
     kept = _("all kept") if report.kept == report.rows else _("{n} kept").format(n=count(report.kept))
     text = _("Read {files} as {format}: {rows} requests, {kept}")
     yield text.format(files=files, format=report.format, rows=count(report.rows), kept=kept)
+    if report.columns:
+        taken = ", ".join(_("{role} from {column}").format(role=r, column=c) for r, c in report.columns.items())
+        yield "- " + _("taken: {columns}").format(columns=taken)
     for dropped in report.dropped:
         yield "- " + dropped.text
     for finding in report.findings:

@@ -61,21 +61,33 @@ class ReplicaSetup:
         num_blocks, _groups, _notes = _pool(pool)
         return replace(self, config=replace(self.config, num_blocks=max(1, num_blocks // self.deployment.pp)))
 
+    def reserving(self, output_tokens: int, stated: bool) -> ReplicaSetup:
+        """The same for clients that ask for at most so many tokens, which some engines set aside at admission."""
+        if not self.deployment.engine.reserves_output:
+            return self
+        longest = _("the longest answer of the workload; set aside, so that the cache is full before it looks so")
+        why = _("as given") if stated else longest
+        asked = Assumption(_("max_tokens of clients"), output_tokens, why)
+        config = replace(self.config, reserved_output_tokens=output_tokens)
+        return replace(self, config=config, assumptions=(*self.assumptions, asked))
 
-def setup_of(deployment: Deployment, profile: Path | None = None, steps: Steps = "roofline") -> ReplicaSetup:
-    """The simulator's inputs for `deployment`, its pool sized as the engine would.
+
+def setup_of(
+    deployment: Deployment, profile: Path | None = None, steps: Steps = "roofline", mixed_chunk: bool = False
+) -> ReplicaSetup:
+    """The simulator's inputs for `deployment`, its pool sized as the engine would. `mixed_chunk`: SGLang's flag.
 
     Raises CannotBeMet where it does not fit, names no GPU or is an encoder-decoder; BadInput for a profile.
     """
-    return setup_of_case(case_of(deployment, stated=True), load_profile(profile), steps)
+    return setup_of_case(case_of(deployment, stated=True), load_profile(profile), steps, mixed_chunk)
 
 
-def setup_of_case(case: Case, found: Profile, steps: Steps = "roofline") -> ReplicaSetup:
+def setup_of_case(case: Case, found: Profile, steps: Steps = "roofline", mixed_chunk: bool = False) -> ReplicaSetup:
     """The same for a case with a profile that is already loaded."""
     deployment = case.deployment
     reached = stacked_reached(found, [case])
     stack, origins = tables(steps, [case], stacked_amounts([case]), reached)
-    config, notes = _config(case)
+    config, notes = _config(case, mixed_chunk)
     if origins[0].text:
         notes = [*notes, Assumption(_("kernels"), origins[0].steps, origins[0].text)]
     return ReplicaSetup(
@@ -110,7 +122,7 @@ def _cost(table: StepTable, case: Case, config: SchedulerConfig) -> StepCost:
     return StepCost.of_table(times, cache, config.token_budget, float(table.prefill_step_s))
 
 
-def _config(case: Case) -> tuple[SchedulerConfig, list[Assumption]]:
+def _config(case: Case, mixed_chunk: bool) -> tuple[SchedulerConfig, list[Assumption]]:
     """Limits and pool of one of the replica's schedulers."""
     deployment, stages = case.deployment, case.deployment.pp
     num_blocks, groups, notes = _pool(case.memory.pool)
@@ -126,13 +138,29 @@ def _config(case: Case) -> tuple[SchedulerConfig, list[Assumption]]:
         speculative_tokens=deployment.speculative_tokens,
         draft_acceptance=DRAFT_ACCEPTANCE if deployment.speculative_tokens else 0.0,
         release=_release(deployment),
+        prompts_alone=deployment.engine.name == "sglang" and not mixed_chunk,
     )
     if deployment.engine.name != "vllm":
-        what = _("vLLM's, on a pool of the engine's size")
-        notes.append(
-            Assumption(_("scheduler"), what, _("{name}'s own is not simulated").format(name=deployment.engine.name))
-        )
+        notes.append(_unlike_vllm(deployment.engine.name, mixed_chunk))
     return _cached(config, deployment, notes)
+
+
+def _unlike_vllm(engine: str, mixed_chunk: bool) -> Assumption:
+    """What of another engine's scheduler is taken over, and which way the rest errs."""
+    if engine == "sglang":
+        how = _("prompts and decodes mixed") if mixed_chunk else _("prompts in steps of their own, before decodes")
+        what = _("vLLM's, with {how}; its radix cache by blocks").format(how=how)
+        why = _(
+            "SGLang also keeps room for part of what running requests may still write: with a full cache it admits "
+            "later and retracts less than here"
+        )
+        return Assumption(_("scheduler"), what, why)
+    what = _("vLLM's, with prompt and max_tokens of each request set aside when it is admitted")
+    why = _(
+        "GUARANTEED_NO_EVICT: nothing is preempted; a shared prefix is set aside for each request that has it, so that "
+        "fewer run at once here where prefixes are long and the cache is full"
+    )
+    return Assumption(_("scheduler"), what, why)
 
 
 def _cached(

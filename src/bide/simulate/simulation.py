@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.i18n import _
+from bide.simulate.fleet.link import link_of
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.run import FleetRun, run_fleet
 from bide.simulate.fleet.traffic import Traffic, traffic_of
@@ -51,6 +52,10 @@ class Ways:
     profile: Path | None = None
     step_error: bool = True
     """Run with faster and slower steps too."""
+    max_tokens: int | None = None
+    """What clients ask for at most, which TensorRT-LLM sets aside; the longest answer unless given."""
+    mixed_chunk: bool = False
+    """SGLang's flag: decodes ride along with prompts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +79,8 @@ class Simulation:
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        return (*self.deployment.assumptions, *self.setup.assumptions, *self.traffic.assumptions)
+        fleet = (link_of(self.deployment, self.rules).assumption,) if self.rules.split else ()
+        return (*self.deployment.assumptions, *self.setup.assumptions, *self.traffic.assumptions, *fleet)
 
     def to_polars(self) -> pl.DataFrame:
         return self.table.to_polars()
@@ -100,12 +106,16 @@ def simulate_workload(
     unknown = [name for name in asked.slo if name not in LIMITED]
     if unknown:
         raise BadInput("slo", unknown[0], _("one of {names}").format(names=", ".join(LIMITED)))
-    setup = setup_of(deployment, asked.profile, asked.steps)
+    setup = setup_of(deployment, asked.profile, asked.steps, asked.mixed_chunk)
+    closed = fleet.users is not None
     trace = workload if isinstance(workload, Trace) else read_workload(workload, asked.requests, fleet.seed)
-    traffic = traffic_of(trace, rate=asked.rate, scale=asked.scale, requests=asked.requests)
+    traffic = traffic_of(trace, rate=asked.rate, scale=asked.scale, requests=asked.requests, closed=closed)
+    setup = setup.reserving(asked.max_tokens or int(traffic.output_tokens.max()), asked.max_tokens is not None)
     run = run_fleet(setup, traffic, fleet, progress)
+    if closed:
+        traffic = replace(traffic, arrival_s=run.table.arrival_s)
     window = window_of(run, asked.warm_up_s)
-    summary = summarise(run, window, token_gaps(setup, traffic, run, window), asked.slo)
+    summary = summarise(run, window, token_gaps(setup, traffic, run, window, fleet.split), asked.slo)
     if asked.step_error:
         summary = with_step_error(summary, setup, traffic, fleet, run)
     return Simulation(setup, traffic, fleet, run, summary)

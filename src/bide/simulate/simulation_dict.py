@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.timeline import Timeline
 from bide.simulate.simulation import Simulation
 from bide.simulate.summary.summarise import Goodput, Latency, Percentile, Summary
@@ -21,7 +22,7 @@ def simulation_dict(simulation: Simulation) -> dict[str, Any]:
             "model": deployment.model.name,
             "gpu": deployment.gpu.id if deployment.gpu else None,
             "engine": f"{deployment.engine.name} {deployment.engine.version_text}",
-            "gpus": deployment.replica_gpus * rules.replicas,
+            "gpus": deployment.replica_gpus * rules.all_replicas,
         },
         "scheduler": {
             "num_blocks": config.num_blocks,
@@ -36,13 +37,26 @@ def simulation_dict(simulation: Simulation) -> dict[str, Any]:
             "requests": len(traffic),
             "requests_per_s": traffic.requests_per_s,
         },
-        "fleet": {"replicas": rules.replicas, "router": rules.router, "seed": rules.seed},
+        "fleet": _fleet(rules),
         **summary_dict(summary),
         "steps": simulation.run.steps,
         "timeline": timeline_dict(simulation.run.timeline),
         "notes": list(traffic.notes),
         "warnings": list(deployment.warnings),
         "assumptions": [assumption.to_dict() for assumption in simulation.assumptions],
+    }
+
+
+def _fleet(rules: FleetRules) -> dict[str, Any]:
+    return {
+        "replicas": rules.all_replicas,
+        "prefill_replicas": rules.prefill_replicas,
+        "decode_replicas": rules.decode_replicas,
+        "router": rules.router,
+        "decode_router": (rules.decode_router or rules.router) if rules.split else None,
+        "concurrency": rules.users,
+        "think_time_s": rules.think_s if rules.users else None,
+        "seed": rules.seed,
     }
 
 

@@ -22,7 +22,7 @@ _SPREAD = 1.0
 """Sigma of the logs where only one figure is given; mean against median of five public traces gives 0.5 to 1.4."""
 _KEYS = ("fixed", "max", "mean", "median", "sd", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99")
 _SHAPES = ("uniform", "normal", "lognormal", "mixture", "points")
-_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+_PERCENTILE = re.compile(r"p(?!0+(?:\.0+)?$)(\d{1,2}(?:\.\d+)?)")
 _ENDS = 1e-4
 """Percentiles that are given go on beyond the outermost, on the same line of normal scores, to this share."""
 Parse = Callable[[object, str], float]
@@ -97,8 +97,8 @@ def _shaped(shape: str, given: Mapping[str, object], field: str, parse: Parse) -
     if shape == "points":
         return _points(content, where, largest, parse)
     if shape == "lognormal" and "mu" in content:
-        mu, sigma = (_number(content.get(key), f"{where}.{key}", -60, 60) for key in ("mu", "sigma"))
-        return Lognormal(mu, max(0.0, sigma), largest=largest)
+        mu, sigma = (_number(content.get(key), f"{where}.{key}", low, 60) for key, low in (("mu", -60), ("sigma", 0)))
+        return Lognormal(mu, sigma, largest=largest)
     if shape == "lognormal":
         return _figures({**content, **({"max": given["max"]} if "max" in given else {})}, where, parse)
     names = ("low", "high") if shape == "uniform" else ("mean", "sd")

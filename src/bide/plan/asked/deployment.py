@@ -9,7 +9,7 @@ from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.facts.model import Model
 from bide.i18n import _
-from bide.plan.located import Located
+from bide.located import Located
 
 ENGINE_KEYS = ("engine", "engine_version")
 CHOICE_KEYS = (

@@ -9,7 +9,7 @@ from typing import TypeVar
 from bide.errors import BadInput
 from bide.facts.gpus import Gpu, find_gpu
 from bide.i18n import _
-from bide.plan.located import Located
+from bide.located import Located
 from bide.plan.question import Fleet, Hardware
 from bide.simulate.fleet.rules import ROUTERS, RouterName
 from bide.sourced import Assumption

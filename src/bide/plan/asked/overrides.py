@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bide.errors import BadInput, UnknownName
 from bide.i18n import _
-from bide.plan.located import Located
+from bide.located import Located
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bide.errors import BadInput
 from bide.i18n import _
-from bide.plan.located import Located, read_yaml
+from bide.located import Located, read_yaml
 from bide.workload.arrivals import SEED
 from bide.workload.lengths import DRAWS, described_workload
 from bide.workload.readers import read_both

@@ -30,10 +30,24 @@ class FleetRules:
     that has no first token after `patience_s`, or no last one after `timeout_s`; a router that finds
     `queue_limit` requests waiting at its choice refuses. After a time-out, a refusal or a failure a
     client sends the request again up to `retries` times, `backoff_s` later, then twice that, and so on.
+
+    With `prefill_replicas` and `decode_replicas` instead of `replicas`, prompts are computed by the
+    former and answered by the latter, the cache going from one to the other over a link of
+    `link_bytes_per_s` for each GPU, where the catalogue's is not the one. Replicas are numbered
+    through, those for prefill first. `users` send the requests in turn, each the next one
+    `think_s` after its answer, instead of when the trace says.
     """
 
     replicas: int = 1
     router: RouterName = "round-robin"
+    prefill_replicas: int = 0
+    decode_replicas: int = 0
+    decode_router: RouterName | None = None
+    """As `router` unless given."""
+    link_bytes_per_s: float | None = None
+    link_latency_s: float | None = None
+    users: int | None = None
+    think_s: float = 0.0
     starts: tuple[At, ...] = ()
     failures: tuple[At, ...] = ()
     start_up_s: float = 0.0
@@ -47,12 +61,14 @@ class FleetRules:
     def __post_init__(self) -> None:
         if not 1 <= self.replicas <= 10_000:
             raise BadInput("replicas", self.replicas, _("1 to 10,000"))
-        if self.router not in ROUTERS:
-            raise BadInput("router", self.router, _("one of {names}").format(names=", ".join(ROUTERS)))
+        self._check_split()
+        for field, router in (("router", self.router), ("decode_router", self.decode_router or self.router)):
+            if router not in ROUTERS:
+                raise BadInput(field, router, _("one of {names}").format(names=", ".join(ROUTERS)))
         for field, events in (("start", self.starts), ("fail", self.failures)):
             for event in events:
-                if not 0 <= event.replica < self.replicas:
-                    allowed = _("a replica from 0 to {last}").format(last=self.replicas - 1)
+                if not 0 <= event.replica < self.all_replicas:
+                    allowed = _("a replica from 0 to {last}").format(last=self.all_replicas - 1)
                     raise BadInput(field, event.replica, allowed)
         if self.retries < 0 or self.start_up_s < 0 or self.backoff_s < 0:
             raise BadInput("retries", self.retries, _("retries, --start-up and --backoff of 0 or more"))
@@ -61,8 +77,38 @@ class FleetRules:
                 raise BadInput(field, limit, _("a time above 0"))
         if self.queue_limit is not None and self.queue_limit < 0:
             raise BadInput("queue_limit", self.queue_limit, _("0 or more"))
+        if self.users is not None and self.users < 1:
+            raise BadInput("concurrency", self.users, _("at least one user"))
+        if self.think_s < 0 or (self.think_s > 0 and self.users is None):
+            raise BadInput("think_time", self.think_s, _("0 or more, of the users of --concurrency"))
+
+    def _check_split(self) -> None:
+        if not self.split:
+            if self.decode_router or self.link_bytes_per_s or self.link_latency_s is not None:
+                allowed = _("the link and --decode-router only with --prefill-replicas and --decode-replicas")
+                raise BadInput("decode_replicas", self.decode_replicas, allowed)
+            return
+        for field, count in (("prefill_replicas", self.prefill_replicas), ("decode_replicas", self.decode_replicas)):
+            if not 1 <= count <= 10_000:
+                raise BadInput(field, count, _("1 to 10,000, of both kinds"))
+        if self.replicas != 1:
+            raise BadInput(
+                "replicas", self.replicas, _("either --replicas, or --prefill-replicas and --decode-replicas")
+            )
+        for name, value in (("link_bandwidth", self.link_bytes_per_s), ("link_latency", self.link_latency_s)):
+            if value is not None and (value < 0 or (value == 0 and name == "link_bandwidth")):
+                raise BadInput(name, value, _("above 0"))
+
+    @property
+    def split(self) -> bool:
+        """Whether prompts are computed by other replicas than those that answer."""
+        return bool(self.prefill_replicas or self.decode_replicas)
+
+    @property
+    def all_replicas(self) -> int:
+        return self.prefill_replicas + self.decode_replicas if self.split else self.replicas
 
     def blind(self, engines: int) -> bool:
         """Whether where a request goes depends on nothing that happens, so that `engines` can be run one by one."""
-        events = (self.starts, self.failures, self.patience_s, self.timeout_s)
+        events = (self.starts, self.failures, self.patience_s, self.timeout_s, self.split, self.users)
         return self.queue_limit is None and not any(events) and (self.router in _BLIND or engines == 1)

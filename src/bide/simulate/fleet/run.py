@@ -30,6 +30,8 @@ class FleetRun:
 
     table: RequestTable
     first_scheduled_s: Floats
+    joined_s: Floats
+    """When the engine that answers got it: later than its arrival where it was sent again, or computed elsewhere."""
     engine: Ints
     attempts: Ints
     timeline: Timeline
@@ -49,14 +51,18 @@ def _silent(_share: float) -> None:
 
 def run_fleet(setup: ReplicaSetup, traffic: Traffic, rules: FleetRules, progress: Progress = _silent) -> FleetRun:
     """Serve `traffic`; requests that no engine can hold are refused at once."""
+    import numpy as np
+
     fits = servable(traffic, setup.config)
     kept = traffic if fits.all() else traffic.taken(fits)
     served, timeline = _served(setup, kept, rules, progress)
     if not fits.all():
         served = _with_refused(served, fits)
+    arrival_s = _arrivals(traffic, served, rules)
     return FleetRun(
-        _table(traffic, served, setup),
+        _table(traffic, arrival_s, served, setup),
         served.first_scheduled_s,
+        np.where(np.isfinite(served.joined_s), served.joined_s, arrival_s),
         served.engine,
         served.attempts,
         timeline,
@@ -69,12 +75,22 @@ def _served(setup: ReplicaSetup, traffic: Traffic, rules: FleetRules, progress: 
         return Served.nothing(0), timeline_of((), 0.0)
     requests = requests_of(traffic, setup.config)
     span_s = float(traffic.arrival_s[-1])
-    every_s = span_s / _SAMPLES if span_s > 0 else 0.01
+    every_s = span_s / _SAMPLES if span_s > 0 and not rules.users else 0.01
     if rules.blind(rules.replicas * setup.engines):
         served = serve_apart(setup, requests, rules, every_s, progress)
     else:
         served = Together(setup, requests, rules, every_s, progress).outcome()
+        span_s = float(_arrivals(traffic, served, rules)[-1])
     return served, timeline_of(served.samples, span_s)
+
+
+def _arrivals(traffic: Traffic, served: Served, rules: FleetRules) -> Floats:
+    """As in the trace; or when users sent them, a refused one with the one before."""
+    import numpy as np
+
+    if not rules.users:
+        return traffic.arrival_s
+    return np.maximum.accumulate(np.nan_to_num(served.sent_s, nan=0.0))
 
 
 def _with_refused(served: Served, fits: NDArray[np.bool_]) -> Served:
@@ -84,17 +100,17 @@ def _with_refused(served: Served, fits: NDArray[np.bool_]) -> Served:
     every.samples, every.steps = served.samples, served.steps
     for name in ("first_scheduled_s", "first_token_s", "finish_s", "preemptions", "cached_tokens", "output_tokens"):
         getattr(every, name)[fits] = getattr(served, name)
-    for name in ("engine", "attempts", "status"):
+    for name in ("engine", "attempts", "status", "sent_s", "joined_s"):
         getattr(every, name)[fits] = getattr(served, name)
     return every
 
 
-def _table(traffic: Traffic, served: Served, setup: ReplicaSetup) -> RequestTable:
+def _table(traffic: Traffic, arrival_s: Floats, served: Served, setup: ReplicaSetup) -> RequestTable:
     import numpy as np
 
     went_well = served.status == OK
     return RequestTable.of(
-        traffic.arrival_s,
+        arrival_s,
         served.first_token_s + setup.request_s,
         served.finish_s + setup.request_s,
         traffic.prompt_tokens,

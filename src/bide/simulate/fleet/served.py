@@ -24,6 +24,7 @@ OK, REFUSED, REJECTED, TIMED_OUT, LEFT, FAILED, UNFINISHED = (
     "failed",
     "unfinished",
 )
+STATUSES = (OK, REFUSED, REJECTED, TIMED_OUT, LEFT, FAILED, UNFINISHED)
 """`too_long` for the engine; `rejected` by the router; `timeout` of the client; `abandoned` before the first token;
 `failed` with its replica; `unfinished` where the engine can never fit it in."""
 
@@ -50,6 +51,10 @@ class Served:
     """-1 for a request that no engine took."""
     attempts: Ints
     status: Strings
+    sent_s: Floats
+    """When it was first sent, where that is not as in the trace; NaN there."""
+    joined_s: Floats
+    """When the engine that answers got it, where that is not at its arrival; NaN there."""
     steps: int = 0
     samples: tuple[Watched, ...] = ()
 
@@ -70,4 +75,6 @@ class Served:
             engine=np.full(count, -1, dtype=np.int64),
             attempts=np.ones(count, dtype=np.int64),
             status=np.full(count, UNFINISHED, dtype="<U10"),
+            sent_s=np.full(count, np.nan),
+            joined_s=np.full(count, np.nan),
         )

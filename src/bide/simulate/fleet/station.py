@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from bide.simulate.scheduler.abort import abort
 from bide.simulate.scheduler.config import SchedulerConfig
 from bide.simulate.scheduler.cost import StepCost
 from bide.simulate.scheduler.kernel import fields as at
-from bide.simulate.scheduler.layout import Memory, new_memory, with_more_cells
+from bide.simulate.scheduler.layout import Memory, new_memory
 from bide.simulate.scheduler.outcome import Samples
 from bide.simulate.scheduler.requests import Requests
 
@@ -36,13 +38,24 @@ class Blueprint:
         attempts: int = 1,
         sample_every_s: float | None = None,
     ) -> None:
+        import numpy as np
+
         self.config = config
         every = _as_often(requests, attempts, config.max_running)
         self.memory = new_memory(config, cost, every, sample_every_s=sample_every_s)
         self.samples = bool(sample_every_s)
+        self._begun = np.flatnonzero(self.memory.blocks)
         start = int(self.memory.ints[at.AT_REQUESTS])
         self.head = self.memory.ints[:start]
         self.rows = self.memory.ints[start:].reshape(len(every), at.REQUEST_FIELDS)
+
+    def new_blocks(self) -> NDArray[np.int32]:
+        """The pool before the first request. Nearly all of it is zero, and takes no memory until it is used."""
+        import numpy as np
+
+        blocks = np.zeros(len(self.memory.blocks), dtype=np.int32)
+        blocks[self._begun] = self.memory.blocks[self._begun]
+        return blocks
 
 
 def _as_often(requests: Requests, attempts: int, most_running: int) -> Requests:
@@ -62,6 +75,7 @@ def _as_often(requests: Requests, attempts: int, most_running: int) -> Requests:
             np.concatenate(([0], np.tile(starts[1:], rounds) + shifts)),
             np.tile(requests.content_ids, rounds),
         ),
+        loaded_tokens=np.tile(requests.loaded_tokens, rounds),
     )
 
 
@@ -78,7 +92,7 @@ class Station:
         times[: at.TIMES_HEAD] = given.times[: at.TIMES_HEAD]
         ints = np.concatenate((blueprint.head, rows))
         ints[at.REQUESTS] = 0
-        self._memory = Memory(given.rules, given.costs, ints, given.blocks.copy(), times, given.ids)
+        self._memory = Memory(given.rules, given.costs, ints, blueprint.new_blocks(), times, given.ids)
         self._samples = np.zeros((_MOST_SAMPLES if blueprint.samples else 0, at.SAMPLE_FIELDS))
         self._no_log = (
             np.zeros((0, at.STEP_FIELDS), dtype=np.int64),
@@ -87,6 +101,9 @@ class Station:
         )
         self.sent: list[int] = []
         """Which request of the blueprint each was."""
+        self._open: list[int] = []
+        """Those that have not ended, as far as `step` has looked."""
+        self._at_rest = True
 
     @property
     def in_system(self) -> int:
@@ -97,7 +114,7 @@ class Station:
     def waiting(self) -> int:
         """Those that wait, and those that were sent since the engine last planned a step."""
         ints = self._memory.ints
-        return int(ints[at.QUEUED] + ints[at.REQUESTS] - ints[at.FRESH])
+        return int(ints[at.QUEUED] + ints[at.REQUESTS] - ints[at.FRESH] - ints[at.GONE])
 
     @property
     def free_blocks(self) -> int:
@@ -118,6 +135,8 @@ class Station:
         times[at.TIMES_HEAD + number * at.TIME_FIELDS + at.ARRIVAL_S] = time_s
         ints[at.REQUESTS] = number + 1
         self.sent.append(request)
+        self._open.append(number)
+        self._at_rest = False
         return number
 
     def _grow(self) -> None:
@@ -133,27 +152,35 @@ class Station:
         """Plan all steps that begin before `until_s`."""
         from bide.simulate.scheduler.kernel.run import advance
 
-        while advance(*self._memory.arrays, *self._no_log, self._samples, until_s) == at.NEEDS_CELLS:
-            self._memory = with_more_cells(self._memory)
+        self._at_rest = advance(*self._memory.arrays, *self._no_log, self._samples, until_s) == at.DONE
+
+    @property
+    def next_step_s(self) -> float:
+        """When it plans its next step, if nothing more comes; infinity where it has nothing to do."""
+        return math.inf if self._at_rest else float(self._memory.times[at.NOW_S])
+
+    def step(self) -> list[int]:
+        """Plan one step; the numbers of the requests that ended since the last time."""
+        import numpy as np
+
+        self.advance(math.nextafter(float(self._memory.times[at.NOW_S]), math.inf))
+        if self.in_system == len(self._open):
+            return []
+        ended = np.isfinite(self._memory.times_s(at.FINISH_S)[self._open]).tolist()
+        done = [number for number, end in zip(self._open, ended, strict=True) if end]
+        self._open = [number for number, end in zip(self._open, ended, strict=True) if not end]
+        return done
 
     def time_s(self, field: int, number: int) -> float:
         """A time of a request; NaN, or later than now, where it has not happened."""
         return float(self._memory.times[at.TIMES_HEAD + number * at.TIME_FIELDS + field])
 
-    def drop(self, number: int) -> bool:
-        """Take a request that was never admitted out of the queue; False for one that has begun.
-
-        What stays in its place is a request of one token, which passes through in a step.
-        """
-        ints = self._memory.ints
-        if number < ints[at.FRESH]:
-            return False
-        row = ints[int(ints[at.AT_REQUESTS]) + number * at.REQUEST_FIELDS :][: at.REQUEST_FIELDS]
-        row[at.ITS_PROMPT] = row[at.KNOWN_SO_FAR] = 1
-        row[at.ITS_LIMIT] = 2
-        row[at.CONTENT_COUNT] = 0
-        ints[at.HEAD_BLOCKED] = 0
-        return True
+    def drop(self, number: int) -> None:
+        """Its client leaves now, to which the engine has come: the request gives up its place and its blocks."""
+        abort(self._memory, number)
+        if number in self._open:
+            self._open.remove(number)
+        self._at_rest = False
 
     def times_s(self, field: int) -> Floats:
         """A time of every request that it got."""

@@ -55,12 +55,18 @@ class Traffic:
 
 
 def traffic_of(
-    trace: Trace, *, rate: float | None = None, scale: float | None = None, requests: int | None = None
+    trace: Trace,
+    *,
+    rate: float | None = None,
+    scale: float | None = None,
+    requests: int | None = None,
+    closed: bool = False,
 ) -> Traffic:
     """The answered requests of `trace`: the first `requests`, or the whole over and over until there are so many.
 
     `rate` plays it at that mean rate (requests a second), `scale` that many times as fast. Raises
-    BadInput for both, for a trace without outputs, and for one without times or rate.
+    BadInput for both, for a trace without outputs, and for one without times or rate. `closed`: users
+    take the requests in order, whatever their times.
     """
     import numpy as np
 
@@ -73,7 +79,9 @@ def traffic_of(
     notes = list(trace.notes)
     if len(there) < len(trace):
         notes.append(_("{count:,} requests without output left out").format(count=len(trace) - len(there)))
-    times, assumptions = _times(kept, rate)
+    if closed and (rate is not None or scale is not None):
+        raise BadInput("concurrency", rate or scale, _("either users, or --rate or --scale"))
+    times, assumptions = (np.arange(len(kept), dtype=np.float64), ()) if closed else _times(kept, rate)
     traffic = Traffic(
         times,
         kept.prompt_tokens,
@@ -149,10 +157,15 @@ def _longest_tokens(config: SchedulerConfig) -> int:
     return low
 
 
-def requests_of(traffic: Traffic, config: SchedulerConfig) -> Requests:
-    """The columns that the scheduler reads; sharing in blocks of its own size, if it looks for any."""
+def requests_of(traffic: Traffic, config: SchedulerConfig, loaded: bool = False) -> Requests:
+    """The columns that the scheduler reads; sharing in blocks of its own size, if it looks for any.
+
+    `loaded`: prompts come with their cache.
+    """
     content = _content(traffic, config) if traffic.blocks and config.enable_prefix_caching else None
-    return Requests.of(traffic.arrival_s, traffic.prompt_tokens, traffic.output_tokens, content=content)
+    prompts = traffic.prompt_tokens
+    sent = prompts if loaded else None
+    return Requests.of(traffic.arrival_s, prompts, traffic.output_tokens, content=content, loaded_tokens=sent)
 
 
 def _content(traffic: Traffic, config: SchedulerConfig) -> tuple[Ints, Ints]:

@@ -68,6 +68,11 @@ class SchedulerConfig:
     """Share of the pool to keep free when a request is admitted beside others."""
     scheduler_reserve_full_isl: bool = True
     """Admit a request only where its whole prompt fits, not just its first chunk."""
+    reserved_output_tokens: int = 0
+    """Admit a request only where its prompt and so much output fit beside what those that run may still take, as
+    TensorRT-LLM's GUARANTEED_NO_EVICT does. Shared blocks are set aside for each of those that hold them."""
+    prompts_alone: bool = False
+    """A step carries prompts, while there are any that fit, or decodes, never both (SGLang without mixed chunks)."""
     async_scheduling: bool = True
     """Schedule a step while the one before it runs."""
     speculative_tokens: int = 0
@@ -93,6 +98,8 @@ class SchedulerConfig:
             raise ValueError("groups: at least one")
         if self.policy not in ("fcfs", "priority") or self.release not in ("0.32", "0.33"):
             raise ValueError(f"policy {self.policy!r}: fcfs or priority; release {self.release!r}: 0.32 or 0.33")
+        if self.reserved_output_tokens < 0:
+            raise ValueError("reserved_output_tokens: not negative")
         if self.watermark < 0 or not 0 <= self.draft_acceptance <= 1 or self.speculative_tokens < 0:
             raise ValueError("watermark and speculative_tokens: not negative; draft_acceptance: 0 to 1")
         if self.enable_prefix_caching:
@@ -147,6 +154,10 @@ class SchedulerConfig:
     def blocks_for(self, tokens: int) -> int:
         """Blocks that a request alone needs, at most, to reach `tokens`."""
         return sum(self._blocks_of(group, tokens + self.lookahead_tokens) for group in self.groups)
+
+    def set_aside(self, prompt_tokens: int) -> int:
+        """Blocks that `reserved_output_tokens` keeps for a request; no more than there are, so that one can run."""
+        return min(self.blocks_for(prompt_tokens + self.reserved_output_tokens), self.num_blocks - 1)
 
     def _blocks_of(self, group: CacheGroup, tokens: int) -> int:
         if group.kind == "state":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -63,25 +63,21 @@ class _Sizes:
     """Shared contents, each in every group."""
     longest_tokens: int
     most_outputs: int
-    cells_a_step: int
-    """Blocks of the longest requests that may run at once."""
 
     @classmethod
     def of(cls, config: SchedulerConfig, requests: Requests, tracks: int) -> _Sizes:
-        import numpy as np
-
         count, groups = len(requests), len(config.groups)
         slots = max(1, min(config.max_running, count, config.num_blocks))
         outputs = min(int(requests.output_tokens.max(initial=1)), config.max_model_len)
-        tokens = int((requests.prompt_tokens + requests.output_tokens).max(initial=1))
+        longest = min(int((requests.prompt_tokens + requests.output_tokens).max(initial=1)), config.max_model_len)
         if tracks == at.COUNTED:
-            return cls(count, slots, groups, 0, 0, tokens, outputs, 0)
-        most = requests.prompt_tokens + requests.output_tokens + 2 * config.speculative_tokens
-        places = -(-np.minimum(most, config.max_model_len) // min(group.block_tokens for group in config.groups))
-        longest = int(places.max(initial=1)) + config.speculative_tokens + 1
-        cells = int(np.sort(places)[-slots:].sum())
+            return cls(count, slots, groups, 0, 0, longest, outputs)
+        smallest = min(group.block_tokens for group in config.groups)
+        drafts = config.speculative_tokens
+        overshoot = 2 * (1 + drafts) if drafts else 0  # of a step under way and the next, before drafts are refused
+        places = -(-(longest + overshoot + config.lookahead_tokens) // smallest) + drafts + 1
         keys = (int(requests.content_ids.max(initial=-1)) + 1) * groups
-        return cls(count, slots, groups, longest, keys, tokens, outputs, cells)
+        return cls(count, slots, groups, places, keys, longest, outputs)
 
     @property
     def slot_span(self) -> int:
@@ -154,7 +150,8 @@ def _changing(config: SchedulerConfig, sizes: _Sizes, tracks: int) -> tuple[Ints
     if tracks == at.BY_BLOCK:
         _fill_free_queue(blocks, config.num_blocks)
     elif tracks == at.BY_RUN:
-        _fill_runs(ints, blocks, where_blocks, in_blocks)
+        ends = ints[at.AT_STRETCHES]
+        blocks[ends + at.STRETCH_NEXT] = blocks[ends + at.STRETCH_PREVIOUS] = ends
     return ints, blocks
 
 
@@ -163,23 +160,24 @@ def _block_sections(config: SchedulerConfig, sizes: _Sizes, tracks: int) -> dict
     states = any(group.kind == "state" for group in config.groups)
     sections = {
         _AT_BLOCKS: (config.num_blocks if tracks == at.BY_BLOCK else 1) * at.BLOCK_FIELDS,
-        at.AT_HIT: sizes.groups * sizes.places,
+        at.AT_HIT: sizes.groups * sizes.places * at.PIECE_FIELDS,
         at.AT_OWN: sizes.groups * sizes.places,
         at.AT_HEADS: sizes.keys,
         at.AT_STAMPS: sizes.keys if states else 0,
-        _AT_TABLES: sizes.slots * sizes.groups * sizes.places,
+        _AT_TABLES: sizes.slots * sizes.groups * sizes.places if tracks == at.BY_BLOCK else 0,
     }
-    if tracks == at.BY_RUN:  # the cells come last, so that there can be more of them
-        cells = 3 * config.num_blocks + 4 * sizes.cells_a_step
+    if tracks == at.BY_RUN:  # memory that is never touched costs nothing
         sections |= {
-            _AT_RUNS: (config.num_blocks + sizes.slots + 1) * at.RUN_FIELDS,
-            at.AT_STRETCHES: (config.num_blocks + 1) * at.STRETCH_FIELDS,
-            at.AT_CELLS: 2 * cells,
+            at.AT_RUNS_END: (config.num_blocks + sizes.slots) * at.RUN_FIELDS,
+            at.AT_STRETCHES: at.STRETCH_FIELDS,
+            at.AT_STRETCHES_END: config.num_blocks * at.STRETCH_FIELDS,
+            at.AT_COPIES_END: config.num_blocks * at.COPY_FIELDS,
+            at.AT_HOLDS_END: sizes.slots * sizes.places * at.HOLD_FIELDS,
         }
     return sections
 
 
-_AT_SLOTS, _AT_BLOCKS, _AT_TABLES, _AT_RUNS = -1, -2, -3, -4
+_AT_SLOTS, _AT_BLOCKS, _AT_TABLES = -1, -2, -3
 """Sections whose address the kernel need not know."""
 
 
@@ -194,7 +192,6 @@ def _addresses(lengths: dict[int, int], start: int) -> tuple[dict[int, int], int
 
 def _fill_head(ints: Ints, config: SchedulerConfig, sizes: _Sizes) -> None:
     ints[at.FREE] = ints[at.BLANK] = config.num_blocks - 1
-    ints[at.CELLS_A_STEP] = sizes.cells_a_step
     ints[at.PATIENCE_STEPS] = config.patience_steps(sizes.longest_tokens)
     ints[at.REQUESTS] = sizes.requests
     ints[at.SPARE_SLOTS] = ints[at.MOST_RUNNING] = sizes.slots
@@ -229,37 +226,6 @@ def _fill_free_queue(blocks: SmallInts, num_blocks: int) -> None:
     rows[:, at.KEY] = at.NOTHING
 
 
-def _fill_runs(ints: Ints, blocks: SmallInts, where: dict[int, int], lengths: dict[int, int]) -> None:
-    """No runs; all their rows spare."""
-    import numpy as np
-
-    def linked(section: int, fields: int, following: int, skipped: int) -> int:
-        """Rows after the `skipped` first ones as a list through `following`; returns its first."""
-        start, end = where[section] + skipped * fields, where[section] + lengths[section]
-        rows = np.arange(start, end, fields)
-        blocks[rows + following] = np.append(rows[1:], 0)
-        return start
-
-    ints[at.SPARE_RUN] = linked(_AT_RUNS, at.RUN_FIELDS, at.RUN_NEXT, 0)
-    ints[at.SPARE_STRETCH] = linked(at.AT_STRETCHES, at.STRETCH_FIELDS, at.STRETCH_NEXT, 1)
-    ends = where[at.AT_STRETCHES]
-    blocks[ends + at.STRETCH_NEXT] = blocks[ends + at.STRETCH_PREVIOUS] = ends
-    ints[at.COPIES] = lengths[at.AT_CELLS] // 2
-
-
-def with_more_cells(memory: Memory) -> Memory:
-    """The same replica with twice as many cells for its runs."""
-    import numpy as np
-
-    ints, cells_at, cells = memory.ints, int(memory.ints[at.AT_CELLS]), int(memory.ints[at.COPIES])
-    users, copies = memory.blocks[cells_at : cells_at + cells], memory.blocks[cells_at + cells :]
-    blocks = np.concatenate((memory.blocks[:cells_at], users, np.zeros_like(users), copies, np.zeros_like(copies)))
-    if len(blocks) > _LARGEST:
-        raise ValueError("num_blocks or requests: too many for the kernel")
-    ints[at.COPIES] = 2 * cells
-    return replace(memory, blocks=blocks)
-
-
 def _fill_requests(ints: Ints, config: SchedulerConfig, requests: Requests) -> None:
     """A row for each request, ended where the model's length ends it."""
     import numpy as np
@@ -271,6 +237,7 @@ def _fill_requests(ints: Ints, config: SchedulerConfig, requests: Requests) -> N
     rows[:, at.TIE_RANK] = requests.tie_rank
     rows[:, at.CONTENT_START] = requests.content_starts[:-1]
     rows[:, at.CONTENT_COUNT] = np.diff(requests.content_starts)
+    rows[:, at.LOADED] = requests.loaded_tokens
     rows[:, at.SLOT] = rows[:, at.FINISH_STEP] = at.NOT_YET
 
 
@@ -356,6 +323,9 @@ def _knobs(config: SchedulerConfig, requests: Requests) -> dict[int, int]:
         at.ADAPTIVE: config.long_prefill_token_threshold_adaptive,
         at.BY_PRIORITY: config.policy == "priority",
         at.WATERMARK_BLOCKS: config.watermark_blocks,
+        at.RESERVED_OUTPUT: config.reserved_output_tokens,
+        at.USABLE: config.num_blocks - 1,
+        at.PROMPTS_ALONE: config.prompts_alone,
         at.RESERVE_WHOLE: config.scheduler_reserve_full_isl,
         at.ASYNC: config.async_scheduling,
         at.DRAFTS_EACH: config.speculative_tokens,

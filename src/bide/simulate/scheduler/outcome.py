@@ -28,7 +28,7 @@ class StepRecord:
     tokens: list[tuple[int, int]]
     admitted: list[int]
     hits: list[tuple[int, int]]
-    """Cached tokens that an admitted request starts from, where there are any."""
+    """Tokens that an admitted request need not compute, found or sent, where there are any."""
     preempted: list[int]
     finished: list[int]
     running: int
@@ -112,7 +112,7 @@ class Outcome:
     finish_s: Floats
     preemptions: Ints
     cached_tokens: Ints
-    """Tokens of the prompt that its first admission found cached."""
+    """Tokens of the prompt that its first admission need not compute, found or sent."""
     output_tokens: Ints
     """Delivered; fewer than asked for where the model's length cut it."""
     steps: int

@@ -40,26 +40,28 @@ def replay(case: Case, engine: Engine = "reference") -> dict[str, Any]:
 
     `case` has `config` (the scheduler's settings; a step takes a + b x tokens + c x kv_tokens + d x
     requests) and `requests` (`id`, `arrival`, `prompt_len`, `output_len`, `priority`; prompts of
-    equal `prefix_id` share their first min(`prefix_len`) tokens). Raises KeyError for a missing
-    entry and ValueError for values that the scheduler does not take.
+    equal `prefix_id` share their first min(`prefix_len`) tokens), and may have `aborts` (seconds and
+    `id`: when clients leave). Raises KeyError for a missing entry and ValueError for values that the
+    scheduler does not take.
     """
     config = _config(case["config"])
     rows = sorted(case["requests"], key=lambda row: float(row["arrival"]))
     requests = _requests(rows, config)
     cost = _cost(case["config"], config)
+    names = [row["id"] for row in rows]
+    aborts = [(float(time_s), names.index(name)) for time_s, name in case.get("aborts", ())]
     if engine == "reference":
         from bide.simulate.scheduler.reference.run import Run
 
-        run = Run(config, cost, requests)
+        run = Run(config, cost, requests, aborts)
         outcome, records = run.outcome(), run.records
     elif engine == "kernel":
         from bide.simulate.scheduler.simulate import simulate
 
-        outcome = simulate(config, cost, requests, record_steps=True)
+        outcome = simulate(config, cost, requests, record_steps=True, aborts=aborts)
         records = list(outcome.log.records()) if outcome.log else []
     else:
         raise ValueError(f"engine {engine!r}: reference or kernel")
-    names = [row["id"] for row in rows]
     results = {result["id"]: result for result in _results(names, outcome)}
     ordered = [results[row["id"]] for row in case["requests"]]
     return {"steps": [_step(names, record) for record in records], "results": ordered}

@@ -33,6 +33,9 @@ class Requests:
     """Order between requests of equal priority and arrival."""
     content_starts: Ints
     content_ids: Ints
+    loaded_tokens: Ints
+    """Tokens of the prompt whose cache another engine has computed and sent: held like others, not computed again
+    but for the prompt's last. A preempted request has to compute them itself."""
 
     @classmethod
     def of(
@@ -44,6 +47,7 @@ class Requests:
         priority: ArrayLike | None = None,
         tie_rank: ArrayLike | None = None,
         content: tuple[ArrayLike, ArrayLike] | None = None,
+        loaded_tokens: ArrayLike | None = None,
     ) -> Requests:
         """Columns from what there is; `content` is (starts, ids). Nothing is shared unless given.
 
@@ -66,6 +70,7 @@ class Requests:
             ints(np.arange(count) if tie_rank is None else tie_rank),
             ints(starts),
             ints(ids),
+            ints(np.zeros(count) if loaded_tokens is None else loaded_tokens),
         )
         requests._check()
         return requests
@@ -76,7 +81,8 @@ class Requests:
     def _check(self) -> None:
         import numpy as np
 
-        columns = (self.prompt_tokens, self.output_tokens, self.priority, self.tie_rank, self.content_starts[1:])
+        orders = (self.priority, self.tie_rank, self.content_starts[1:])
+        columns = (self.prompt_tokens, self.output_tokens, self.loaded_tokens, *orders)
         if any(len(column) != len(self) for column in columns):
             raise ValueError(f"columns of different lengths: {[len(column) for column in columns]}")
         if not len(self):
@@ -85,6 +91,8 @@ class Requests:
             raise ValueError("arrival_s: finite and in order")
         if min(self.prompt_tokens.min(), self.output_tokens.min()) < 1:
             raise ValueError("prompt_tokens and output_tokens: at least 1")
+        if (self.loaded_tokens < 0).any() or (self.loaded_tokens > self.prompt_tokens).any():
+            raise ValueError("loaded_tokens: no more than the prompt has")
         starts = self.content_starts
         if starts[0] != 0 or starts[-1] != len(self.content_ids) or (np.diff(starts) < 0).any():
             raise ValueError("content_starts: from 0 to the number of ids, never falling")

@@ -2,7 +2,7 @@
 
 Requests that come together wait together, so that they are not independent; blocks of time much
 longer than a stay nearly are (Künsch 1989, "The jackknife and the bootstrap for general stationary
-observations"). Percentiles of a draw come from counts between fine quantiles of all values.
+observations"). Percentiles of a draw come from counts in bins of a 256th of an octave, 0.3 % wide.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _FEWEST_BLOCKS, _MOST_BLOCKS = 8, 64
 _DRAWS = 400
-_BINS = 4096
+_BIN_SHIFT = 52 - 8
+"""Of a double's bits: its exponent and the first eight digits of its fraction stay."""
 _COVERED = (2.5, 97.5)
 _STAYS = 10.0
 """A block is this many mean stays long, where the window has room for so many blocks."""
@@ -37,14 +38,26 @@ def percentile_intervals(
 
     if not len(values):
         return [(float("nan"), float("nan"))] * len(percents)
-    ranks = np.linspace(0, len(values) - 1, min(_BINS, len(values))).astype(np.int64)
-    edges = np.unique(np.sort(values)[ranks])
-    spots = np.searchsorted(edges, values)
+    spots, middles = _bins(values)
+    bins = len(middles)
     where = _block_of(times_s, blocks)
-    counts = np.bincount(where * len(edges) + spots, minlength=blocks * len(edges)).reshape(blocks, len(edges))
+    counts = np.bincount(where * bins + spots, minlength=blocks * bins).reshape(blocks, bins)
     drawn = np.random.default_rng(seed).multinomial(blocks, np.full(blocks, 1 / blocks), _DRAWS)
     below = drawn.astype(np.float64) @ np.cumsum(counts, axis=1, dtype=np.float64)
-    return [_interval(edges, below, percent) for percent in percents]
+    return [_interval(middles, below, percent) for percent in percents]
+
+
+def _bins(values: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """The bin of each value, which are 0 or more, and the mean value in each bin, NaN where it is empty."""
+    import numpy as np
+
+    bits = np.maximum(values, 0.0).view(np.int64) >> _BIN_SHIFT
+    positive = bits[bits > 0]
+    first = int(positive.min()) - 1 if len(positive) else 0
+    spots = np.maximum(bits - first, 0)
+    counts = np.bincount(spots)
+    sums = np.bincount(spots, weights=values)
+    return spots, np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
 
 
 def _block_of(times_s: Floats, blocks: int) -> NDArray[np.int64]:
@@ -56,10 +69,10 @@ def _block_of(times_s: Floats, blocks: int) -> NDArray[np.int64]:
     return np.minimum(((times_s - first) / (last - first) * blocks).astype(np.int64), blocks - 1)
 
 
-def _interval(edges: Floats, below: Floats, percent: float) -> tuple[float, float]:
+def _interval(middles: Floats, below: Floats, percent: float) -> tuple[float, float]:
     import numpy as np
 
     wanted = percent / 100 * below[:, -1]
     place = np.array([np.searchsorted(row, most) for row, most in zip(below, wanted, strict=True) if row[-1] > 0])
-    low, high = np.percentile(edges[np.minimum(place, len(edges) - 1)], _COVERED)
+    low, high = np.percentile(middles[np.minimum(place, len(middles) - 1)], _COVERED)
     return float(low), float(high)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bide import metrics
 from bide.simulate.fleet.run import FleetRun
-from bide.simulate.fleet.served import OK
+from bide.simulate.fleet.served import OK, STATUSES
 from bide.simulate.summary.bootstrap import block_count, percentile_intervals
 from bide.simulate.summary.window import Queue, Window, measured, queue_of
 
@@ -110,13 +110,12 @@ def summarise(
     ended = (table.last_token_s >= window.start_s) & (table.last_token_s <= window.end_s)
     seconds = window.seconds or float("nan")
     admitted = inside & np.isfinite(run.first_scheduled_s)
-    statuses, counts = np.unique(table.status[inside], return_counts=True)
     over = run.timeline.time_s >= window.start_s
     prompts = float(table.prompt_tokens[admitted].sum())
     return Summary(
         window=window,
         requests=int(inside.sum()),
-        by_status=dict(zip(statuses.tolist(), counts.tolist(), strict=True)),
+        by_status=_by_status(table.status, inside),
         latencies=tuple(_latency(metric, *seen(metric), blocks) for metric in METRICS),
         goodput=_goodput(run, inside, slo, blocks, seconds) if slo else None,
         requests_per_s=float(inside.sum()) / seconds,
@@ -132,6 +131,14 @@ def summarise(
         retries=int((run.attempts[inside] - 1).sum()),
         queue=queue_of(run, window),
     )
+
+
+def _by_status(status: NDArray[np.str_], inside: Booleans) -> dict[str, int]:
+    """How often each status came; compared one by one, which is faster than to sort a million words."""
+    import numpy as np
+
+    counts = {name: int(np.count_nonzero(inside & (status == name))) for name in STATUSES}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _mean_stay_s(run: FleetRun, inside: Booleans) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bide.simulate.fleet.run import FleetRun
@@ -20,32 +21,44 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 MOST_REQUESTS = 4000
+_MOST_GAPS = 400_000
+_FEWEST_REQUESTS = 1000
 _LEAD = 0.2
 """Of the stretch, at its beginning: it fills the engine, and is not counted."""
 
 
-def token_gaps(setup: ReplicaSetup, traffic: Traffic, run: FleetRun, window: Window) -> tuple[Floats, Floats]:
-    """(when, seconds) of each gap between deliveries at the first engine.
+def token_gaps(
+    setup: ReplicaSetup, traffic: Traffic, run: FleetRun, window: Window, loaded: bool = False
+) -> tuple[Floats, Floats]:
+    """(when, seconds) of each gap between deliveries at the first engine that answers; `loaded` where prompts were
+    computed elsewhere.
 
-    The whole run after the warm-up where the engine got no more than `MOST_REQUESTS`, else that many from then on.
+    The whole run after the warm-up where the engine got no more than `MOST_REQUESTS`, else that many from then on;
+    fewer where answers are long.
     """
     import numpy as np
 
-    served = np.flatnonzero((run.engine == 0) & np.isfinite(run.table.last_token_s))
-    first = int(np.searchsorted(traffic.arrival_s[served], window.start_s))
-    if len(served) > MOST_REQUESTS:
-        first = max(0, min(first - int(_LEAD * MOST_REQUESTS), len(served) - MOST_REQUESTS))
-        stretch, lead = served[first : first + MOST_REQUESTS], int(_LEAD * MOST_REQUESTS)
+    answered = np.isfinite(run.table.last_token_s)
+    if not answered.any():
+        return np.zeros(0), np.zeros(0)
+    served = np.flatnonzero(answered & (run.engine == run.engine[answered].min()))
+    served = served[np.argsort(run.joined_s[served], kind="stable")]
+    first, most = int(np.searchsorted(run.joined_s[served], window.start_s)), _most_requests(traffic)
+    if len(served) > most:
+        first = max(0, min(first - int(_LEAD * most), len(served) - most))
+        stretch, lead = served[first : first + most], int(_LEAD * most)
     else:
         stretch, lead = served, first
-    if not len(stretch):
-        return np.zeros(0), np.zeros(0)
-    part = traffic.taken(stretch)
-    outcome = simulate(setup.config, setup.cost, requests_of(part, setup.config), record_steps=True)
+    part = replace(traffic.taken(stretch), arrival_s=run.joined_s[stretch])
+    outcome = simulate(setup.config, setup.cost, requests_of(part, setup.config, loaded), record_steps=True)
     assert outcome.log is not None
     when_s, gaps_s, request = gaps_of(outcome.log, part.prompt_tokens, setup.config.speculative_tokens)
     kept = request >= lead
     return when_s[kept], gaps_s[kept]
+
+
+def _most_requests(traffic: Traffic) -> int:
+    return int(min(MOST_REQUESTS, max(_FEWEST_REQUESTS, _MOST_GAPS / float(traffic.output_tokens.mean()))))
 
 
 def gaps_of(log: StepLog, prompt_tokens: Ints, drafts: int = 0) -> tuple[Floats, Floats, Ints]:

@@ -19,6 +19,8 @@ DAY_S = 86400.0
 _DAY_PARTS = 96
 _PEAK_HOUR = 14.0
 _MOST_PERSISTENT = 0.99
+_EVENEST = 1e6
+"""Shape of gamma gaps that vary by a thousandth of their mean: a metronome, as far as anybody can tell."""
 
 
 class Arrivals(Protocol):
@@ -134,10 +136,17 @@ class Wandering:
             scores[window] = self.persistence * scores[window - 1] + fresh * scores[window]
         shape = 1 / self.variation**2
         rates = gammaincinv(shape, ndtr(scores)) / shape
+        if not rates.any():
+            rates[np.argmax(scores)] = 1.0
         return np.asarray(rates * (self.mean_rps / rates.mean()))
 
     def at(self, rps: float) -> Wandering:
         return replace(self, mean_rps=rps)
+
+
+def stepwise(window_s: float, rps: tuple[float, ...]) -> Paced:
+    """Poisson arrivals at one rate after another, each for a window, and again from the first."""
+    return Paced(Rates(window_s, rps), Gaps("exponential"))
 
 
 def poisson(rps: float) -> Paced:
@@ -190,7 +199,8 @@ def measured_renewal(arrival_s: Floats) -> Paced:
     import numpy as np
 
     gaps = np.diff(arrival_s)
-    return gamma_renewal(1 / float(gaps.mean()), float((gaps.mean() / gaps.std()) ** 2))
+    variation = max(float(gaps.std() / gaps.mean()), _EVENEST**-0.5)
+    return gamma_renewal(1 / float(gaps.mean()), variation**-2)
 
 
 def measured_wandering(arrival_s: Floats, window_s: float) -> Wandering:

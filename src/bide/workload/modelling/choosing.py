@@ -27,35 +27,71 @@ if TYPE_CHECKING:
 
 LENGTHS = ("pairs", "quantiles", "lognormal", "mixture")
 ARRIVALS = ("rates", "replay", "poisson", "gamma", "wandering", "constant", "diurnal", "closed")
+_BELONGS = {
+    "burstiness": "gamma",
+    "users": "closed",
+    "peak_to_mean": "diurnal",
+    "hours": "diurnal",
+    "rates": "rates",
+    "variation": "wandering",
+}
+"""Figures that only arrivals of one kind have."""
+_PEAK_TO_MEAN = 1.5
 WINDOW_S = 10.0
 """Rates are measured over this long: near what users wait, where bursts hurt."""
+_MOST_WINDOWS = 1_000_000
+"""Windows of 10 s for a third of a year; in a longer recording they are wider."""
 THINK = Lognormal(2.3, 1.0, largest=3600.0)
 """A pause of 10 s in the median, where nobody says how long users think."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How to model a trace. None is: as recorded. `hours` are 24 weights of a day."""
+    """How to model a trace. None is: as recorded.
+
+    `hours` are 24 weights of a day; `rates` are requests a second in windows of `window_s`, which repeat;
+    `variation` and `persistence` are those of wandering rates.
+    """
 
     lengths: str = "pairs"
     arrivals: str | None = None
     rps: float | None = None
     window_s: float = WINDOW_S
     burstiness: float | None = None
-    peak_to_mean: float = 1.5
+    peak_to_mean: float | None = None
     hours: tuple[float, ...] = ()
+    rates: tuple[float, ...] = ()
+    variation: float | None = None
+    persistence: float = 0.0
     users: int | None = None
     think: Distribution | None = None
     pace: Pace = PACE
     prompt: Distribution | None = None
     output: Distribution | None = None
+    correlation: float | None = None
     system_prompts: tuple[SystemPrompt, ...] = ()
     block_tokens: int = BLOCK_TOKENS
     by_session: bool = True
 
 
-def check(choice: Choice) -> None:
-    """Raise for a name that is not known and for figures that cannot be."""
+def settled(choice: Choice) -> Choice:
+    """The choice with the arrivals that its figures mean.
+
+    Raises BadInput for a figure of other arrivals than are chosen, for a name that is not known and for what cannot be.
+    """
+    for field, kind in _BELONGS.items():
+        value = getattr(choice, field)
+        if value in (None, ()):
+            continue
+        if choice.arrivals not in (None, kind):
+            allowed = _("nothing: it belongs to arrivals of the kind {kind}").format(kind=kind)
+            raise BadInput(field, value, allowed)
+        choice = replace(choice, arrivals=kind)
+    _check(choice)
+    return choice
+
+
+def _check(choice: Choice) -> None:
     for field, name, names in (("lengths", choice.lengths, LENGTHS), ("arrivals", choice.arrivals, ARRIVALS)):
         if name is not None and name not in names:
             raise UnknownName(field, name, names, _("one of {names}").format(names=", ".join(names)))
@@ -71,7 +107,7 @@ def check(choice: Choice) -> None:
 
 def model_of(trace: Trace, choice: Choice) -> Model:
     """The model. Raises BadInput where the trace has not what it needs."""
-    check(choice)
+    choice = settled(choice)
     by_session = choice.by_session and _has_sessions(trace) and not (choice.prompt or choice.output)
     if by_session and choice.lengths == "pairs" and choice.arrivals != "closed":
         return _of_sessions(trace, choice)
@@ -105,7 +141,7 @@ def _of_sessions(trace: Trace, choice: Choice) -> Model:
 
 def _requests(trace: Trace, choice: Choice) -> tuple[Pairs, tuple[str, ...]]:
     answered = trace.answered
-    if choice.lengths == "pairs" and not (choice.prompt or choice.output):
+    if choice.lengths == "pairs" and not (choice.prompt or choice.output or choice.correlation is not None):
         if not trace.outputs_known:
             raise BadInput("output", trace.source.text, _("output lengths: the trace records none"))
         return Recorded(trace.prompt_tokens, trace.output_tokens), ()
@@ -116,6 +152,8 @@ def _requests(trace: Trace, choice: Choice) -> tuple[Pairs, tuple[str, ...]]:
     together = spearman(trace.prompt_tokens[answered], trace.output_tokens[answered]) or 0.0
     note = _("prompt and output lengths of a request keep their rank correlation of {rho:.2f}").format(rho=together)
     failed = float((~answered).mean()) if choice.output is None else 0.0
+    if choice.correlation is not None:
+        return Coupled(prompt, output, choice.correlation, failed), ()
     return Coupled(prompt, output, together, failed), (note,)
 
 
@@ -136,6 +174,8 @@ def arrivals_of(recorded_s: Floats | None, choice: Choice) -> tuple[Arrivals | C
         return _unrecorded(replace(choice, rps=rps)), midnight
     if recorded_s is None or len(recorded_s) < 2 or recorded_s[-1] <= 0:
         return _unrecorded(choice), ()
+    if choice.rates:
+        return _unrecorded(choice), ()
     made = _recorded(recorded_s, choice)
     return (made.at(choice.rps) if choice.rps else made), ()
 
@@ -143,13 +183,13 @@ def arrivals_of(recorded_s: Floats | None, choice: Choice) -> tuple[Arrivals | C
 def _recorded(recorded_s: Floats, choice: Choice) -> Arrivals:
     """Arrivals as recorded times have them, at their own rate."""
     span_s = float(recorded_s[-1])
-    rate, window_s = len(recorded_s) / span_s, min(choice.window_s, span_s)
+    rate, window_s = len(recorded_s) / span_s, min(max(choice.window_s, span_s / _MOST_WINDOWS), span_s)
     match choice.arrivals:
         case None | "rates":
             return arriving.measured_rates(recorded_s, window_s)
         case "replay":
             return arriving.Replay(recorded_s)
-        case "wandering":
+        case "wandering" if choice.variation is None:
             return arriving.measured_wandering(recorded_s, window_s)
         case "gamma" if choice.burstiness is None:
             return arriving.measured_renewal(recorded_s)
@@ -158,22 +198,29 @@ def _recorded(recorded_s: Floats, choice: Choice) -> Arrivals:
 
 def _unrecorded(choice: Choice) -> Arrivals:
     """Arrivals that need nothing but a rate."""
+    if choice.rates:
+        steps = arriving.stepwise(choice.window_s, choice.rates)
+        return steps.at(choice.rps) if choice.rps else steps
     if choice.rps is None:
         raise BadInput("rps", None, _("the mean rate in requests a second: there are no recorded times"))
+    if choice.arrivals == "wandering" and choice.variation is not None:
+        return arriving.Wandering(choice.rps, choice.window_s, choice.variation, choice.persistence)
     if choice.arrivals in ("rates", "replay", "wandering"):
-        raise BadInput(
-            "arrivals", choice.arrivals, _("poisson, gamma, constant, diurnal or closed without recorded times")
-        )
+        hint = _("rates needs the rates themselves, wandering its variation")
+        allowed = _("poisson, gamma, constant, diurnal or closed without recorded times")
+        raise BadInput("arrivals", choice.arrivals, allowed, hint)
     if choice.arrivals == "gamma":
         return arriving.gamma_renewal(choice.rps, choice.burstiness or 1.0)
     if choice.arrivals == "constant":
         return arriving.constant(choice.rps)
     if choice.arrivals == "diurnal":
-        return arriving.diurnal(choice.rps, choice.peak_to_mean, choice.hours)
+        return arriving.diurnal(choice.rps, choice.peak_to_mean or _PEAK_TO_MEAN, choice.hours)
     return arriving.poisson(choice.rps)
 
 
 def _loop(choice: Choice) -> tuple[ClosedLoop, tuple[Assumption, ...]]:
+    if choice.rps is not None:
+        raise BadInput("rps", choice.rps, _("nothing: the rate of a closed loop is what the server makes of its users"))
     think = choice.think or THINK
     named = (Assumption(_("think time"), _("10 s in the median"), _("not given")),) if choice.think is None else ()
     answer = Assumption(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _WINDOW_S = 10.0
+_MOST_WINDOWS = 1_000_000
 _CHECKED = (0.5, 0.95, 0.99)
 _EVEN = 20_001
 """Evenly spaced shares whose mean stands for that of a distribution."""
@@ -51,7 +52,7 @@ def _arrivals(trace: Trace) -> dict[str, Any] | None:
     if trace.arrival_s is None or trace.span_s < 2 * _WINDOW_S or trace.requests_per_s is None:
         return None
     renewal = arriving.measured_renewal(trace.arrival_s)
-    wandering = arriving.measured_wandering(trace.arrival_s, _WINDOW_S)
+    wandering = arriving.measured_wandering(trace.arrival_s, max(_WINDOW_S, trace.span_s / _MOST_WINDOWS))
     return {
         "poisson": {"rps": trace.requests_per_s},
         "gamma": {"rps": renewal.mean_rps, "burstiness": renewal.gaps.shape},

@@ -9,14 +9,15 @@ from typing import Any
 
 from bide.errors import BadInput, check_keys
 from bide.i18n import _
+from bide.located import read_yaml
 from bide.sourced import Assumption, Source
 from bide.units import parse_seconds, parse_tokens
 from bide.workload.lengths import Parse, parse_lengths
-from bide.workload.modelling.choosing import Choice, arrivals_of, check, model_of
+from bide.workload.modelling.choosing import THINK, Choice, arrivals_of, model_of, settled
 from bide.workload.modelling.distributions import Distribution, Fixed
 from bide.workload.modelling.model import ClosedLoop, Model
 from bide.workload.modelling.pairs import Coupled
-from bide.workload.modelling.sessions import PACE, Growing, Pace
+from bide.workload.modelling.sessions import MOST_TURNS, PACE, Growing, Pace
 from bide.workload.modelling.shared import SystemPrompt
 from bide.workload.reading.asking import Ask
 from bide.workload.reading.reader import read
@@ -29,42 +30,48 @@ _ARRIVALS = (
     "burstiness",
     "peak_to_mean",
     "hours",
+    "rates",
+    "variation",
+    "persistence",
     "users",
     "think",
     "first_token",
     "per_token",
 )
 _SESSIONS = ("turns", "first", "added", "output", "think", "max_context_tokens")
+_PLACES = {**{key: f"arrivals.{key}" for key in _ARRIVALS}, "system_prompt": "system_prompts"}
+"""Where a workload file has what errors name shortly."""
+_MOST_RATES = 1_000_000
 _MAX_CONTEXT_TOKENS = 131_072
 
 
 def read_description(path: Path, ask: Ask | None = None) -> Model:
-    """The model in a YAML or JSON file. Raises BadInput naming the key."""
-    import yaml
-
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = (str(error).strip().splitlines() or [""])[0]
-        raise BadInput("workload", str(path), _("a workload file in YAML or JSON"), reason) from error
-    if not isinstance(given, dict):
+    """The model in a YAML or JSON file. Raises BadInput naming the key and its line."""
+    located = read_yaml(path, "workload")
+    if not isinstance(located.value, dict):
         raise BadInput("workload", str(path), _("a mapping with lengths, a trace or sessions"))
-    return model_from(given, path.parent, path.name, ask)
+    return located.within(lambda: model_from(located.plain(), path.parent, path.name, ask))
 
 
 def model_from(given: Mapping[str, Any], folder: Path, name: str, ask: Ask | None = None) -> Model:
-    """The model that a mapping describes; a trace's path is relative to `folder`."""
+    """The model that a mapping describes; a trace's path is relative to `folder`. Raises BadInput naming the key."""
+    try:
+        return _model(given, folder, name, ask)
+    except BadInput as error:
+        if error.field not in _PLACES:
+            raise
+        raise BadInput(_PLACES[error.field], error.given, error.allowed, error.hint) from error
+
+
+def _model(given: Mapping[str, Any], folder: Path, name: str, ask: Ask | None) -> Model:
     check_keys(given, _KEYS, "")
-    kinds = [key for key in ("trace", "lengths", "sessions") if key in given]
-    if kinds not in (["trace"], ["lengths"], ["sessions"]):
-        raise BadInput("workload", kinds or None, _("one of trace, lengths and sessions"))
-    choice = _choice(given)
-    if kinds == ["trace"]:
+    kind, choice = _kind(given), _choice(given)
+    if kind == "trace":
         reading = read([folder / str(given["trace"])], ask, "trace")
         return model_of(reading.trace, choice)
     source = Source(str(given.get("source", _("described in {name}").format(name=name))), kind="given")
-    check(choice)
-    if kinds == ["sessions"]:
+    choice = settled(choice)
+    if kind == "sessions":
         return _grown(given["sessions"], choice, source)
     pairs = _pairs(given["lengths"])
     arrivals, assumptions = arrivals_of(None, choice)
@@ -72,6 +79,15 @@ def model_from(given: Mapping[str, Any], folder: Path, name: str, ask: Ask | Non
     made = (*assumptions, *pairs.prompt.assumptions, *pairs.output.assumptions)
     every = made if "correlation" in given["lengths"] else (apart, *made)
     return Model(pairs, arrivals, source, choice.system_prompts, choice.block_tokens, every)
+
+
+def _kind(given: Mapping[str, Any]) -> str:
+    """What a file describes. Beside a trace, `lengths` may say how they are modelled, and `sessions: false`."""
+    kinds = [key for key in ("trace", "lengths", "sessions") if key in given]
+    models_trace = isinstance(given.get("lengths", ""), str) and given.get("sessions", False) is False
+    if len(kinds) != 1 and not (kinds[:1] == ["trace"] and models_trace):
+        raise BadInput("workload", kinds or None, _("one of trace, lengths and sessions"))
+    return kinds[0]
 
 
 def _pairs(given: object) -> Coupled:
@@ -92,20 +108,47 @@ def _choice(given: Mapping[str, Any]) -> Choice:
         raise BadInput("arrivals", content, _("a mapping with kind and rps"))
     check_keys(content, _ARRIVALS, "arrivals")
     at = {key: f"arrivals.{key}" for key in _ARRIVALS}
+    lengths = given.get("lengths")
     choice = Choice(
+        lengths=lengths if isinstance(lengths, str) else "pairs",
+        by_session="sessions" not in given,
         arrivals=str(content["kind"]) if "kind" in content else None,
         rps=number(content["rps"], at["rps"], 1e-9, 1e9) if "rps" in content else None,
         burstiness=number(content["burstiness"], at["burstiness"], 1e-3, 1e6) if "burstiness" in content else None,
-        peak_to_mean=number(content.get("peak_to_mean", 1.5), at["peak_to_mean"], 1, 12),
+        peak_to_mean=number(content["peak_to_mean"], at["peak_to_mean"], 1, 12) if "peak_to_mean" in content else None,
         hours=_hours(content.get("hours", ())),
-        users=int(number(content["users"], at["users"], 1, 10**7)) if "users" in content else None,
+        rates=rates_of(content["rates"], at["rates"]) if "rates" in content else (),
+        variation=number(content["variation"], at["variation"], 0, 5) if "variation" in content else None,
+        persistence=number(content.get("persistence", 0.0), at["persistence"], 0, 0.99),
+        users=_users(content["users"], at["users"]) if "users" in content else None,
         think=parse_lengths(content["think"], at["think"], parse_seconds) if "think" in content else None,
         pace=_pace(content),
         system_prompts=_system(given.get("system_prompts", ())),
     )
     if "window" in content:
-        choice = replace(choice, window_s=parse_seconds(content["window"], at["window"]))
+        choice = replace(choice, window_s=window_of(parse_seconds(content["window"], at["window"]), at["window"]))
     return replace(choice, block_tokens=parse_tokens(given.get("block_tokens", choice.block_tokens), "block_tokens"))
+
+
+def _users(given: object, field: str) -> int:
+    if number(given, field, 1, 10**7) % 1:
+        raise BadInput(field, given, _("a whole number of users"))
+    return int(given)  # type: ignore[call-overload,no-any-return]  # a number: checked above
+
+
+def window_of(window_s: float, field: str) -> float:
+    """A width in which rates are given or measured. Raises BadInput for one that is none."""
+    return number(window_s, field, 1e-3, 1e8)
+
+
+def rates_of(given: object, field: str) -> tuple[float, ...]:
+    """Requests a second, one window after another, not all 0. Raises BadInput for others."""
+    if not isinstance(given, list | tuple) or not 1 <= len(given) <= _MOST_RATES:
+        raise BadInput(field, given, _("a list of rates in requests a second, one a window"))
+    rates = tuple(number(rate, field, 0, 1e9) for rate in given)
+    if not sum(rates):
+        raise BadInput(field, given, _("rates that are not all 0"))
+    return rates
 
 
 def _pace(content: Mapping[str, Any]) -> Pace:
@@ -146,23 +189,47 @@ def _grown(given: object, choice: Choice, source: Source) -> Model:
             raise BadInput(
                 f"sessions.{key}", None, _("turns of a session, tokens of its first prompt and of an answer")
             )
-    tokens = {key: parse_lengths(given[key], f"sessions.{key}") for key in ("turns", "first", "output")}
-    added: Distribution = parse_lengths(given["added"], "sessions.added") if "added" in given else Fixed(1.0)
-    think: Distribution = parse_lengths(given.get("think", {"p50": "10s"}), "sessions.think", parse_seconds)
+    parts = {key: parse_lengths(given[key], f"sessions.{key}") for key in _SESSIONS[:4] if key in given}
+    if "think" in given:
+        parts["think"] = parse_lengths(given["think"], "sessions.think", parse_seconds)
     largest = parse_tokens(given.get("max_context_tokens", _MAX_CONTEXT_TOKENS), "sessions.max_context_tokens")
-    sessions = Growing(tokens["turns"], tokens["first"], added, tokens["output"], think, choice.pace, largest)
-    if choice.rps is None or choice.arrivals == "closed":
-        raise BadInput("arrivals.rps", None, _("requests a second; sessions begin so often that this comes out"))
-    per_session = replace(choice, rps=choice.rps / sessions.mean_turns)
-    arrivals, assumptions = arrivals_of(None, per_session)
-    assert not isinstance(arrivals, ClosedLoop)
+    return grown(parts, choice, source, largest)
+
+
+def _check_turns(parts: Mapping[str, Distribution], largest: int) -> None:
+    """Raise BadInput for sessions of which most would never begin, or hardly end."""
+    if parts["turns"].quantile_tokens(0.5) > MOST_TURNS:
+        allowed = _("at most {most:,} turns of a session").format(most=MOST_TURNS)
+        raise BadInput("sessions.turns", parts["turns"].quantile_tokens(0.5), allowed)
+    least = parts["first"].quantile_tokens(0.5) + parts["output"].quantile_tokens(0.5)
+    if least > largest:
+        allowed = _("at least the first prompt and its answer, {tokens:,} tokens in the median").format(tokens=least)
+        raise BadInput("sessions.max_context_tokens", largest, allowed)
+
+
+def grown(
+    parts: Mapping[str, Distribution], choice: Choice, source: Source, largest: int = _MAX_CONTEXT_TOKENS
+) -> Model:
+    """Sessions whose turns, first prompts, answers, additions and pauses are `parts`; the last two may be missing.
+
+    `largest` is the longest context. Raises BadInput where the rate is not given.
+    """
+    made_up = () if "think" in parts else (Assumption(_("think time"), _("10 s in the median"), _("not given")),)
+    added, think = parts.get("added", Fixed(1.0)), parts.get("think", THINK)
+    _check_turns(parts, largest)
+    sessions = Growing(parts["turns"], parts["first"], added, parts["output"], think, choice.pace, largest)
+    arrivals, assumptions = arrivals_of(None, choice)
+    if isinstance(arrivals, ClosedLoop):
+        hint = _("sessions wait for answers and think by themselves")
+        raise BadInput("arrivals", choice.arrivals, _("beginnings of sessions: poisson, gamma, diurnal, ..."), hint)
+    begins = arrivals.at(arrivals.mean_rps / sessions.mean_turns)
     answer = Assumption(
         _("time of an answer"),
         _("{first:g} s and {token:g} s a token").format(first=choice.pace.first_s, token=choice.pace.token_s),
         _("a turn follows the answer before it and the pause"),
     )
-    made = (*assumptions, answer, *(a for each in (*tokens.values(), added, think) for a in each.assumptions))
-    return Model(sessions, arrivals, source, choice.system_prompts, choice.block_tokens, made)
+    made = (*assumptions, answer, *made_up, *(a for each in parts.values() for a in each.assumptions))
+    return Model(sessions, begins, source, choice.system_prompts, choice.block_tokens, made)
 
 
 def number(given: object, field: str, low: float, high: float) -> float:

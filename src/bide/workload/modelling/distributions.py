@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _LEAST_SHARE = 1e-12
+_MOST_TOKENS = 10**12
+"""As many as a number of tokens may say; the tail of a wide lognormal would go on."""
 _GRID = 4001
 _FAR = 6.0
 """A mixture is tabulated to so many standard deviations of its parts."""
@@ -46,7 +48,7 @@ class Distribution(ABC):
         """Quantiles as whole numbers from 1 on."""
         import numpy as np
 
-        return np.maximum(1, np.rint(self.values(shares))).astype(np.int64)
+        return np.clip(np.rint(self.values(shares)), 1, _MOST_TOKENS).astype(np.int64)
 
     def quantile_tokens(self, share: float) -> int:
         """The length that `share` of the requests stay below."""

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+MOST_TURNS = 10_000
+"""Of a drawn session: the tail of a wide lognormal would go on."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Turns:
     """Requests of drawn sessions, session by session; `offset_s` counts from the session's first request.
@@ -93,7 +97,7 @@ class Growing:
     def draw(self, count: int, rng: np.random.Generator) -> Turns:
         import numpy as np
 
-        turns = self.turns.tokens(rng.random(count))
+        turns = np.minimum(self.turns.tokens(rng.random(count)), MOST_TURNS)
         session = np.repeat(np.arange(count), turns)
         begins = np.concatenate(([0], np.cumsum(turns)[:-1]))
         output = self.output.tokens(rng.random(len(session)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,9 +14,14 @@ from bide.sourced import Assumption
 from bide.workload.blocks import Blocks
 from bide.workload.prefixes import chains_of_seen
 from bide.workload.reading.asking import Ask
+from bide.workload.reading.cells import LARGEST_TOKENS
 from bide.workload.reading.files import File
 from bide.workload.reading.raw import Raw
 from bide.workload.reading.report import Dropped, Finding
+
+_BLOCK_TOKENS, _LARGEST_BLOCK = 64, 1_000_000
+_LONGEST_S = 1e9
+"""No session goes on for thirty years."""
 
 
 @dataclass(slots=True)
@@ -36,16 +42,27 @@ class _Rows:
     def add(self, session: int, time_s: object, prompt: object, output: object, think_s: object) -> bool:
         """Take a request, or count it as unusable."""
         self.rows += 1
-        whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in (prompt, output))
-        if not (whole and prompt and isinstance(time_s, int | float)):
+        at_s, pause_s = _seconds(time_s), _seconds(think_s)
+        if not (_is_length(prompt) and _is_length(output) and prompt and math.isfinite(at_s)):
             self.unusable += 1
             return False
-        self.time_s.append(float(time_s))
+        self.time_s.append(at_s)
         self.prompt.append(prompt)  # type: ignore[arg-type]  # an int: checked above
         self.output.append(output)  # type: ignore[arg-type]
-        self.think_s.append(float(think_s) if isinstance(think_s, int | float) else float("nan"))
+        self.think_s.append(pause_s if pause_s >= 0 else math.nan)
         self.session.append(session)
         return True
+
+
+def _is_length(given: object) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= LARGEST_TOKENS
+
+
+def _seconds(given: object) -> float:
+    """A time or a pause; NaN for what is none."""
+    if isinstance(given, bool) or not isinstance(given, int | float) or not abs(given) < _LONGEST_S:
+        return math.nan
+    return float(given)
 
 
 def read_weka(files: Sequence[File], ask: Ask, field: str) -> Raw:
@@ -55,27 +72,36 @@ def read_weka(files: Sequence[File], ask: Ask, field: str) -> Raw:
     """
     rows, sizes, ids_before = _Rows(), set[int](), 0
     for file in files:
-        document = _document(file, field)
-        sizes.add(int(document.get("block_size") or 64))
-        ids_before = _add_document(rows, document, ids_before)
+        for document in _documents(file, field):
+            sizes.add(_block_size(document.get("block_size", _BLOCK_TOKENS), file, field))
+            ids_before = _add_document(rows, document, ids_before)
     tokens = _one_size(sizes, files, ask, field)
     return _sessions(rows, Blocks.of(rows.chains, tokens).numbered(), ask, "weka")
 
 
-def _document(file: File, field: str) -> Mapping[str, Any]:
-    try:
-        with file.text() as text:
-            document = json.load(text)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(field, str(file.path), _("one JSON document"), str(error)[:100]) from error
-    if not isinstance(document, dict) or not isinstance(document.get("requests"), list):
-        raise BadInput(field, str(file.path), _("a JSON document with a list of requests"))
-    return document
+def _documents(file: File, field: str) -> Iterator[Mapping[str, Any]]:
+    """The sessions of a file: one document, or one a line."""
+    with file.text() as text:
+        for written in filter(str.strip, text) if file.kind == "jsonl" else [text.read()]:
+            try:
+                document = json.loads(written)
+            except (ValueError, RecursionError) as error:
+                raise BadInput(field, str(file.path), _("one JSON document"), str(error)[:100]) from error
+            if not isinstance(document, dict) or not isinstance(document.get("requests"), list):
+                raise BadInput(field, str(file.path), _("a JSON document with a list of requests"))
+            yield document
+
+
+def _block_size(given: object, file: File, field: str) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or not 0 < given <= _LARGEST_BLOCK:
+        allowed = _("a block_size from 1 to {most:,} tokens").format(most=_LARGEST_BLOCK)
+        raise BadInput(field, str(file.path), allowed, _("it says {given!r}").format(given=str(given)[:40]))
+    return given
 
 
 def _add_document(rows: _Rows, document: Mapping[str, Any], ids_before: int) -> int:
     """Add a document's requests, its block ids after those of the documents before; gives the next free id."""
-    largest = -1
+    numbers: dict[object, int] = {}
     threads: dict[object, int] = {}
     first = 1 + max(rows.session, default=-1)
     for thread, start_s, request in _requests(document["requests"], None, 0.0):
@@ -84,10 +110,9 @@ def _add_document(rows: _Rows, document: Mapping[str, Any], ids_before: int) -> 
         time_s = request.get("t")
         at_s = start_s + time_s if isinstance(time_s, int | float) else None
         if rows.add(session, at_s, request.get("in"), request.get("out"), request.get("think_time")):
-            ids = [int(i) for i in chain] if isinstance(chain, list) else []
-            rows.chains.append([ids_before + i for i in ids])
-            largest = max(largest, *ids, -1)
-    return ids_before + largest + 1
+            ids = chain if isinstance(chain, list) else []
+            rows.chains.append([numbers.setdefault(str(i), ids_before + len(numbers)) for i in ids])
+    return ids_before + len(numbers)
 
 
 def _requests(
@@ -115,15 +140,16 @@ def read_compact(files: Sequence[File], ask: Ask, field: str) -> Raw:
             for line in filter(str.strip, lines):
                 try:
                     document = json.loads(line)
-                    sizes.add(int(document["block_size"]))
                     requests = [(r[0], r[1], r[2], int(r[3]), r[5]) for r in document["requests"]]
-                except (ValueError, KeyError, TypeError, IndexError):
+                    size = document["block_size"]
+                except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError):
                     bad += 1
                     continue
+                sizes.add(_block_size(size, file, field))
                 session = 1 + max(rows.session[-1:], default=-1)
                 for time_s, prompt, output, seen, think_s in requests:
                     if rows.add(session, time_s, prompt, output, think_s):
-                        rows.seen.append(seen)
+                        rows.seen.append(min(max(0, seen), rows.prompt[-1]))
     tokens = _one_size(sizes, files, ask, field)
     raw = _sessions(rows, None, ask, "weka-compact")
     blocks = chains_of_seen(raw.prompt_tokens, rows.seen, rows.session, tokens)
@@ -134,6 +160,8 @@ def read_compact(files: Sequence[File], ask: Ask, field: str) -> Raw:
 def _one_size(sizes: set[int], files: Sequence[File], ask: Ask, field: str) -> int:
     if ask.block_tokens:
         return ask.block_tokens
+    if not sizes:
+        raise BadInput(field, str(files[0].path), _("a JSON document with a list of requests"))
     if len(sizes) != 1:
         raise BadInput(field, str(files[0].path), _("sessions hashed in blocks of one size"))
     return sizes.pop()

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
+_YEAR_S = 365.25 * 86400
+_LONGEST_YEARS = 10
+_LONGEST_S = _LONGEST_YEARS * _YEAR_S
+"""A recording that goes on for longer is a unit misread, or a date that means "none"."""
+
 
 def assemble(raw: Raw, files: Sequence[File], known: Format, ask: Ask, field: str) -> Reading:
     """The trace and its report. Raises BadInput where nothing is left, or less than half could be read."""
@@ -34,7 +39,7 @@ def assemble(raw: Raw, files: Sequence[File], known: Format, ask: Ask, field: st
     unreadable = sum(each.count for each in raw.dropped if each.kind.startswith(("unreadable", "not_json")))
     if 2 * unreadable > raw.rows:
         raise BadInput(field, _named(names), _("a file of which most can be read"), raw.dropped[0].text)
-    raw, findings = _in_order(raw)
+    raw, findings = _in_order(raw, _named(names), field)
     raw, more = _without_duplicates(raw, ask)
     findings += [*more, *checks.zero_outputs(raw.output_tokens)]
     findings += checks.caps(raw.prompt_tokens, _("prompt"))
@@ -63,8 +68,8 @@ def _source(names: Sequence[str], requests: int) -> str:
     return _("trace {name}, {rows} requests").format(name=_named(names), rows=requests)
 
 
-def _in_order(raw: Raw) -> tuple[Raw, list[Finding]]:
-    """The requests by time, from 0 on."""
+def _in_order(raw: Raw, given: str, field: str) -> tuple[Raw, list[Finding]]:
+    """The requests by time, from 0 on. Raises BadInput for times that cannot be one recording."""
     import numpy as np
 
     if raw.time_s is None:
@@ -73,7 +78,12 @@ def _in_order(raw: Raw) -> tuple[Raw, list[Finding]]:
     if (raw.time_s[1:] < raw.time_s[:-1]).any():
         raw = _taken(raw, np.argsort(raw.time_s, kind="stable"))
     assert raw.time_s is not None
-    return replace(raw, time_s=raw.time_s - raw.time_s[0]), findings
+    time_s = raw.time_s - raw.time_s[0]
+    if time_s[-1] > _LONGEST_S:
+        span = _("the times span {years:,.0f} years").format(years=time_s[-1] / _YEAR_S)
+        hint = span + _(": a unit misread, or two clocks in one file? --time-unit says the unit")
+        raise BadInput(field, given, _("times within {years} years of each other").format(years=_LONGEST_YEARS), hint)
+    return replace(raw, time_s=time_s), findings
 
 
 def _taken(raw: Raw, order: Ints) -> Raw:

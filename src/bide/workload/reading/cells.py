@@ -9,8 +9,13 @@ if TYPE_CHECKING:
 
 LARGEST_TOKENS = 100_000_000
 """More tokens than any request has: such a cell is something else."""
+_LARGEST_TIME = 1e19
+"""Nanoseconds since 1970 have 19 digits: a larger number is no time."""
+_EARLIEST_US, _LATEST_US = 631_152_000_000_000, 4_102_444_800_000_000
+"""1990 and 2100: programs write year 1 or 9999 where they have no time."""
 _STAMP = "%Y-%m-%d %H:%M:%S"
 _STAMP_LENGTH = 19
+_ZONED = ("%d/%b/%Y:%H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %z")
 _REST = r"^(?P<whole>(?P<fraction>[.,]\d+)?\s*(?:Z|UTC|(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)?)?)$"
 Clock = Literal["number", "stamp"]
 
@@ -26,11 +31,11 @@ def tokens(column: pl.Expr) -> pl.Expr:
 
 
 def number(column: pl.Expr) -> pl.Expr:
-    """Any finite number; null for anything else."""
+    """Any number of time, a large one of nanoseconds at most; null for anything else."""
     import polars as pl
 
     value = column.str.strip_chars().cast(pl.Float64, strict=False)
-    return pl.when(value.is_finite()).then(value)
+    return pl.when(value.abs() < _LARGEST_TIME).then(value)
 
 
 def empty(column: pl.Expr) -> pl.Expr:
@@ -41,12 +46,15 @@ def empty(column: pl.Expr) -> pl.Expr:
 def stamp_us(column: pl.Expr) -> pl.Expr:
     """Microseconds since 1970 of `2023-11-16 18:15:46.6805900`, with `T`, `Z` or `+02:00` where they stand.
 
-    Null for anything else. Times without an offset are taken as UTC: only differences count.
+    So are `2023-11-16 18:15`, a web server's `16/Nov/2023:18:15:46 +0000` and `Thu, 16 Nov 2023 18:15:46 GMT`. Null
+    for anything else. Times without an offset are taken as UTC: only differences count.
     """
     import polars as pl
 
     usual = column.str.to_datetime(_STAMP + "%.f", time_unit="us", strict=False).dt.epoch("us")
-    return pl.coalesce(usual, _other_stamp_us(pl.when(usual.is_null()).then(column)))
+    found = pl.coalesce(usual, _other_stamp_us(pl.when(usual.is_null()).then(column)))
+    found = pl.coalesce(found, _rare_stamp_us(pl.when(found.is_null()).then(column)))
+    return pl.when(found.is_between(_EARLIEST_US, _LATEST_US)).then(found)
 
 
 def _other_stamp_us(column: pl.Expr) -> pl.Expr:
@@ -59,6 +67,17 @@ def _other_stamp_us(column: pl.Expr) -> pl.Expr:
     parts = text.str.slice(_STAMP_LENGTH).str.extract_groups(_REST)
     fraction = parts.struct.field("fraction").str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
     return seconds_us + (fraction.fill_null(0.0) * 1e6).floor().cast(pl.Int64) - _offset_us(parts)
+
+
+def _rare_stamp_us(column: pl.Expr) -> pl.Expr:
+    """Whole minutes, and what web servers and mail write."""
+    import polars as pl
+
+    text = column.str.strip_chars().str.replace(r" (GMT|UTC)$", " +0000")
+    whole = text.str.replace("T", " ", literal=True)
+    minutes = whole.str.to_datetime("%Y-%m-%d %H:%M", time_unit="us", strict=False).dt.epoch("us")
+    zoned = (text.str.to_datetime(form, time_unit="us", time_zone="UTC", strict=False) for form in _ZONED)
+    return pl.coalesce(minutes, *(each.dt.epoch("us") for each in zoned))
 
 
 def _offset_us(parts: pl.Expr) -> pl.Expr:

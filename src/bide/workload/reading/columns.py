@@ -200,7 +200,7 @@ def _blocks(
     if tokens is None:
         if not counts.any():
             return None, ()
-        hint = _("they do not follow from the lengths of prompts and chains")
+        hint = _("they do not follow from the lengths of prompts and chains; --trace-block-tokens says them")
         raise BadInput(f"{field}.block_tokens", None, _("the tokens of a block"), hint)
     how = _("as asked") if ask.block_tokens else _("as the format has it") if stated else _("told from the lengths")
     text = _("prompts are hashed in blocks of {tokens} tokens ({how})").format(tokens=tokens, how=how)

@@ -17,6 +17,9 @@ from bide.i18n import _
 Kind = Literal["csv", "jsonl", "json", "parquet"]
 _HEAD_BYTES = 2**18
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_MOST_REPLACED = 0.05
+"""A text of another encoding has a few bytes that are no UTF-8; more than this share is not text."""
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".log", ".txt")
 
 
@@ -39,7 +42,7 @@ class File:
     def text(self) -> Iterator[IO[str]]:
         """The file opened for reading text; bytes that are no UTF-8 become replacement signs."""
         opened = gzip.open if self.compressed else open
-        with opened(self.path, "rt", encoding="utf-8", errors="replace") as file:
+        with opened(self.path, "rt", encoding="utf-8-sig", errors="replace") as file:
             yield file
 
 
@@ -51,7 +54,9 @@ def expand(patterns: Sequence[str | Path], field: str) -> list[Path]:
     found: list[Path] = []
     for pattern in patterns:
         path = Path(pattern)
-        if path.is_dir():
+        if not str(pattern).strip():
+            here = []
+        elif path.is_dir():
             here = sorted(p for p in path.iterdir() if _readable(p))
         else:
             here = (
@@ -77,10 +82,20 @@ def look(path: Path, field: str) -> File:
             head = file.read(_HEAD_BYTES)
     except (OSError, EOFError) as error:
         raise BadInput(field, str(path), _("a file that can be read"), str(error)) from error
-    if b"\0" in head:
-        raise BadInput(field, str(path), _("CSV, JSON or Parquet, packed with gzip or not"), _("this is no text"))
     text = head.decode("utf-8-sig", errors="replace")
+    wrong = _no_text(head, text)
+    if wrong:
+        raise BadInput(field, str(path), _("CSV, JSON or Parquet, packed with gzip or not"), wrong)
     return File(path, _kind(text, path), text, compressed)
+
+
+def _no_text(head: bytes, text: str) -> str:
+    """Why these first bytes are not the beginning of a table or a document; empty where they may be."""
+    if head.startswith(_UTF16):
+        return _("this is UTF-16: save it as UTF-8")
+    if b"\0" in head or text.count("\ufffd") > _MOST_REPLACED * len(text):
+        return _("this is no text")
+    return "" if text.strip() else _("it is empty")
 
 
 def _kind(text: str, path: Path) -> Kind:
@@ -103,7 +118,7 @@ def _any_json_line(text: str) -> bool:
 def _is_json(line: str) -> bool:
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

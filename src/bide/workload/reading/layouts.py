@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bide.errors import BadInput, UnknownName, nearest
 from bide.i18n import _
-from bide.workload.reading import cells, tables
+from bide.workload.reading import cells, records, tables
 from bide.workload.reading.asking import Ask
 from bide.workload.reading.files import File
 from bide.workload.reading.formats import Format, by_name, of_columns
@@ -81,13 +81,14 @@ def _found(role: str, known: Format, ask: Ask, columns: Sequence[str], present: 
 
 def _columns(file: File, field: str) -> tuple[list[str], list[set[str]], Any]:
     """Columns, which of them each of the first records has, and the first texts of a column."""
-    if file.kind == "jsonl":
-        found = tables.records(file)
-        present = [set(tables.paths_of(record)) for record in found]
-        columns = list(dict.fromkeys(path for record in found for path in tables.paths_of(record)))
+    if file.kind in ("jsonl", "json"):
+        found = records.first(file)
+        present = [set(records.paths_of(record)) for record in found]
+        columns = list(dict.fromkeys(path for record in found for path in records.paths_of(record)))
         if not found:
-            raise BadInput(field, str(file.path), _("one JSON object a line"))
-        return columns, present, lambda path: [t for r in found[:50] if (t := tables.text_at(r, path))]
+            allowed = _("one JSON object a line, an array of them, or a document of a known format")
+            raise BadInput(field, str(file.path), allowed)
+        return columns, present, lambda path: [t for r in found[:50] if (t := records.text_at(r, path))]
     if file.kind == "parquet":
         columns = tables.parquet_paths(file, field)
     else:
@@ -102,7 +103,7 @@ def _missing(role: str, columns: Sequence[str], file: File, field: str) -> BadIn
     }[role]
     shown = [_printable(name) for name in columns[:_SHOWN_COLUMNS]]
     near = nearest(NAMES[role][0], shown, 1) or [near[0] for name in NAMES[role] if (near := nearest(name, shown, 1))]
-    hint = _("it has {columns}").format(columns=", ".join(shown))
+    hint = _("it has {columns}").format(columns=", ".join(shown) or _("none"))
     hint += _("; is {near} meant?").format(near=near[0]) if near else ""
     return BadInput(field, str(file.path), allowed, f"{hint}; --field {role}=NAME " + _("says which"))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bide.errors import BadInput
 from bide.i18n import _
-from bide.workload.reading import formats, tables
+from bide.workload.reading import formats, records
 from bide.workload.reading.asking import Ask
 from bide.workload.reading.assembling import assemble
 from bide.workload.reading.files import File, expand, look
@@ -19,9 +19,7 @@ from bide.workload.reading.roles import candidates
 from bide.workload.reading.servegen import CLIENT
 
 Reader = Callable[[Sequence[File], Ask, str], Raw]
-_HAS = {
-    name: re.compile(rf'"{name}"\s*:') for name in ("requests", "hash_ids", "conversations", "conversation", "rate_rps")
-}
+_HAS = {name: re.compile(rf'"{name}"\s*:\s*\[') for name in ("requests", "hash_ids", "conversations?", "rate_rps")}
 _START = 20_000
 
 
@@ -46,9 +44,6 @@ def read(patterns: Sequence[str | Path], ask: Ask | None = None, field: str = "t
         return assemble(_reader(known.name)(files, asked, field), files, known, asked, field)
     from bide.workload.reading.columns import read_tables
 
-    for file in files:
-        if file.kind == "json":
-            raise BadInput(field, str(file.path), _("one JSON object a line, or a document of a known format"))
     raw, found = read_tables(files, asked, field)
     return assemble(raw, files, found, asked, field)
 
@@ -62,10 +57,10 @@ def _format_of(file: File) -> str | None:
     start = file.head[:_START]
     if _HAS["rate_rps"].search(file.head) and '"length_quantiles"' in file.head:
         return "servegen-aggregate"
-    if _HAS["conversations"].search(start) or _HAS["conversation"].search(start):
+    if _HAS["conversations?"].search(start):
         return "sharegpt"
     if _HAS["requests"].search(start):
-        return "weka" if _HAS["hash_ids"].search(start) else "weka-compact"
+        return "weka" if file.kind == "json" or _HAS["hash_ids"].search(start) else "weka-compact"
     return "vllm-custom" if _is_custom(file) else None
 
 
@@ -75,12 +70,12 @@ def _is_custom(file: File) -> bool:
         return False
     try:
         record = json.loads(next(iter(file.lines), ""))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return (
         isinstance(record, dict)
         and isinstance(record.get("prompt"), str)
-        and not candidates("prompt", tables.paths_of(record))
+        and not candidates("prompt", records.paths_of(record))
     )
 
 

@@ -22,6 +22,7 @@ from bide.i18n import _
 from bide.sourced import Assumption
 from bide.workload.arrivals import Gaps, Kind
 from bide.workload.reading.asking import Ask
+from bide.workload.reading.cells import LARGEST_TOKENS
 from bide.workload.reading.files import File
 from bide.workload.reading.raw import Raw
 from bide.workload.reading.report import Finding
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 CLIENT = re.compile(r"chunk-(\d+)-(?:trace\.csv|dataset\.json)$")
 _TEXT = ("input_tokens", "text_tokens")
 _OTHERS = ("image", "audio", "video")
+_PARTS = (*_TEXT, "output_tokens", *(f"{other}_{what}" for other in _OTHERS for what in ("tokens", "count")))
+"""What a request's lengths are made of; other distributions, such as `reason_ratio`, are not read."""
 _KINDS: Mapping[str, Kind] = {"gamma": "gamma", "weibull": "weibull"}
 
 
@@ -59,8 +62,8 @@ class Client:
 
 def read_clients(files: Sequence[File], ask: Ask, field: str) -> Raw:
     """Requests of all clients whose files are given (either of the two names its client), drawn."""
-    stems = sorted({file.path.name.rsplit("-", 1)[0]: file.path.parent for file in files}.items())
-    clients = [_client(folder, stem, field) for stem, folder in stems]
+    stems = sorted({(file.path.parent, file.path.name.rsplit("-", 1)[0]) for file in files})
+    clients = [_client(folder, stem, field) for folder, stem in stems]
     windows = [window for client in clients for window in client.windows]
     width = _width([window.start_s for window in windows], field)
     rates: dict[float, float] = {}
@@ -82,20 +85,42 @@ def _client(folder: Path, stem: str, field: str) -> Client:
         with trace.open(encoding="utf-8", newline="") as rows:
             windows = tuple(_window(row) for row in csv.reader(rows) if row)
         lengths = {
-            float(start): {part: ast.literal_eval(text) for part, text in parts.items() if text}
+            float(start): {part: found for part in _PARTS if (found := _probabilities(parts.get(part) or "{}"))}
             for start, parts in json.loads(dataset.read_text(encoding="utf-8")).items()
         }
-    except (ValueError, IndexError, SyntaxError, AttributeError, KeyError) as error:
+    except (ValueError, IndexError, SyntaxError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise BadInput(field, f"{stem}", _("a client as ServeGen writes it"), str(error)[:100]) from error
     return Client(windows, lengths)
 
 
 def _window(row: Sequence[str]) -> Window:
     """`7200,12.4,3.6,Weibull,0.306,0.0065`; the scale is not used, because the rate says it better."""
-    rps = float(row[1])
+    rps = _rate(row[1])
     kind = _KINDS.get(row[3].lower()) if rps > 0 else None
-    gaps = Gaps(kind, float(row[4])) if kind else Gaps("exponential")
-    return Window(float(row[0]), rps, gaps)
+    gaps = Gaps(kind, _within_limits(float(row[4]), 1e-3, 1e6)) if kind else Gaps("exponential")
+    return Window(_within_limits(float(row[0]), 0, 1e10), rps, gaps)
+
+
+def _rate(given: object) -> float:
+    return _within_limits(float(given), 0, 1e9)  # type: ignore[arg-type]  # a TypeError is what the caller looks for
+
+
+def _within_limits(value: float, low: float, high: float) -> float:
+    """`value`. Raises ValueError for one that is not within, NaN among them."""
+    if not low <= value <= high:
+        raise ValueError(f"{value:g} is not from {low:g} to {high:g}")
+    return value
+
+
+def _probabilities(text: str) -> dict[int, float]:
+    """`{12: 0.25, 900: 0.75}`: lengths and how likely they are; `{}` where there was no request. Raises ValueError."""
+    given = ast.literal_eval(text)
+    found = {int(tokens): _within_limits(float(share), 0, 1e9) for tokens, share in given.items()}
+    if not found:
+        return found
+    if not sum(found.values()) or not 0 <= min(found) <= max(found) <= LARGEST_TOKENS:
+        raise ValueError("lengths of which none is likely, or that are none")
+    return found
 
 
 def _width(starts: Iterable[float], field: str) -> float:
@@ -139,7 +164,7 @@ def _drawn(
             lengths = lengths_at(window.start_s)
             if lengths is None:
                 continue
-            arrived = window.start_s + _arrivals(window, width, rng)
+            arrived = window.start_s + _arrivals(window, width, ask.requests, rng)
             prompt, output = lengths(len(arrived), rng)
             times.append(arrived)
             prompts.append(prompt)
@@ -150,12 +175,12 @@ def _drawn(
 
     def raw(clients: int, assumptions: tuple[Assumption, ...]) -> Raw:
         return Raw(
-            len(first),
+            len(kept),
             prompt[kept],
             output[kept],
             time_s[kept],
             columns={"time": "rates", "prompt": "lengths", "output": "lengths"},
-            findings=(_finding(clients, starts, width, rates, len(first)),),
+            findings=(_finding(clients, starts, width, rates, len(kept)),),
             assumptions=assumptions,
             made=True,
         )
@@ -166,29 +191,32 @@ def _drawn(
 def _finding(clients: int, starts: Sequence[float], width: float, rates: Mapping[float, float], drawn: int) -> Finding:
     span_h, whole_h = (len(starts) * width / 3600, len(rates) * width / 3600)
     mean, peak = sum(rates.values()) / len(rates), max(rates.values())
+    whose = _("{clients:,} clients").format(clients=clients) if clients > 1 else _("all clients together")
     text = _(
-        "rates and lengths of {clients:,} clients, not requests: {drawn:,} were drawn from the busiest "
+        "rates and lengths of {whose}, not requests: {drawn:,} were drawn from the busiest "
         "{span:.3g} of {whole:.3g} hours; over all of them {mean:.3g} requests/s, {peak:.3g} in the busiest {width:g} s"
-    ).format(clients=clients, drawn=drawn, span=span_h, whole=whole_h, mean=mean, peak=peak, width=width)
+    ).format(whose=whose, drawn=drawn, span=span_h, whole=whole_h, mean=mean, peak=peak, width=width)
     values = {"clients": clients, "window_s": width, "windows": len(rates), "mean_rps": mean, "peak_window_rps": peak}
     return Finding("drawn", text, values)
 
 
-def _arrivals(window: Window, width: float, rng: np.random.Generator) -> Floats:
-    """Arrivals in one window, from its beginning."""
+def _arrivals(window: Window, width: float, most: int, rng: np.random.Generator) -> Floats:
+    """Arrivals in one window, from its beginning; not all where they are more than `most`, which are enough."""
     import numpy as np
 
     expected = window.rps * width
     times = np.empty(0)
-    while not len(times) or times[-1] < expected:
-        more = np.cumsum(window.gaps.draw(round(expected + 4 * expected**0.5) + 16, rng))
+    while len(times) < most and (not len(times) or times[-1] < expected):
+        more = np.cumsum(window.gaps.draw(min(most, round(expected + 4 * expected**0.5)) + 16, rng))
         times = np.concatenate((times, (times[-1] if len(times) else 0.0) + more))
     return times[times < expected] / window.rps
 
 
 def _client_lengths(client: Client) -> Callable[[float], Lengths | None]:
     usable = {
-        start: parts for start, parts in client.lengths.items() if any(parts.get(t, {0: 1}) != {0: 1.0} for t in _TEXT)
+        start: parts
+        for start, parts in client.lengths.items()
+        if "output_tokens" in parts and any(parts.get(t, {0: 1}) != {0: 1.0} for t in _TEXT)
     }
 
     def at(start_s: float) -> Lengths | None:
@@ -227,12 +255,14 @@ def read_aggregate(files: Sequence[File], ask: Ask, field: str) -> Raw:
     if len(files) != 1:
         raise BadInput(field, len(files), _("one aggregate at a time"))
     try:
-        document = json.loads(files[0].path.read_text(encoding="utf-8"))
-        width, first = float(document["window_s"]), float(document["start_ts"])
-        rates = {first + i * width: float(rate) for i, rate in enumerate(document["rate_rps"])}
-        quantiles = {name: (table["q"], table["value"]) for name, table in document["length_quantiles"].items()}
-        lengths = _of_quantiles(quantiles)
-    except (ValueError, KeyError, TypeError, StopIteration) as error:
+        with files[0].text() as text:
+            document = json.load(text)
+        width = _within_limits(float(document["window_s"]), 1e-3, 1e8)
+        first = _within_limits(float(document["start_ts"]), 0, 1e10)
+        rates = {first + i * width: _rate(rate) for i, rate in enumerate(document["rate_rps"])}
+        _within_limits(max(rates.values()), 1e-9, 1e9)
+        lengths = _of_quantiles({name: _quantiles(table) for name, table in document["length_quantiles"].items()})
+    except (ValueError, KeyError, TypeError, StopIteration, RecursionError) as error:
         raise BadInput(
             field, str(files[0].path), _("rate_rps a window and length_quantiles"), str(error)[:100]
         ) from error
@@ -243,8 +273,18 @@ def read_aggregate(files: Sequence[File], ask: Ask, field: str) -> Raw:
     return _drawn([(windows, lambda _start: lengths)], width, starts, rates, ask)(1, (apart, poisson))
 
 
+def _quantiles(table: Mapping[str, Any]) -> tuple[list[float], list[float]]:
+    """Shares and the lengths that they stay below. Raises ValueError for what is no such table."""
+    shares, lengths = [float(q) for q in table["q"]], [float(value) for value in table["value"]]
+    if len(shares) != len(lengths) or not shares or shares != sorted(shares):
+        raise ValueError("q and value of different lengths, or q not rising")
+    return shares, [_within_limits(length, 0, LARGEST_TOKENS) for length in lengths]
+
+
 def _of_quantiles(quantiles: Mapping[str, tuple[Any, Any]]) -> Lengths:
-    text = next(quantiles[name] for name in _TEXT if name in quantiles)
+    text = next((quantiles[name] for name in _TEXT if name in quantiles), None)
+    if text is None:
+        raise ValueError("no input_tokens")
     output = quantiles["output_tokens"]
     image, images = quantiles.get("image_tokens"), quantiles.get("image_count")
 

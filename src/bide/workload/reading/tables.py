@@ -7,13 +7,13 @@ the file; JSON lines that polars refuses (a line that is no JSON) are read again
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bide.errors import BadInput
 from bide.i18n import _
+from bide.workload.reading import records
 from bide.workload.reading.files import File
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Select = Callable[[pl.LazyFrame], pl.LazyFrame]
 
-_CHUNK_LINES = 50_000
-_DEEPEST = 6
 _SAMPLE = 50
 _CSV_HEADINGS = "# columns:"
 
@@ -52,7 +50,7 @@ def dialect(file: File, field: str) -> Dialect:
         return Dialect(separator, tuple(text.split(separator)), comments)
     separator = _separator(lines[comments])
     headings = next(csv.reader([lines[comments]], delimiter=separator))
-    if all(_is_number(cell) for cell in headings):
+    if 2 * sum(_is_number(cell) for cell in headings) > len(headings):
         raise BadInput(field, str(file.path), _("a CSV file whose first line names its columns"))
     if len(lines) == comments + 1:
         raise BadInput(field, str(file.path), _("at least one request"), _("it has headings and no rows"))
@@ -71,31 +69,6 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def records(file: File) -> list[dict[str, Any]]:
-    """The JSON objects of the first lines."""
-    found = []
-    for line in file.lines[:500]:
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            found.append(value)
-    return found
-
-
-def paths_of(record: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[str]:
-    """Dotted paths of what a record holds; a list of objects goes in by its first, other lists are leaves."""
-    for key, value in record.items():
-        path = prefix + key
-        if isinstance(value, Mapping) and depth < _DEEPEST:
-            yield from paths_of(value, path + ".", depth + 1)
-        elif isinstance(value, list) and value and isinstance(value[0], Mapping) and depth < _DEEPEST:
-            yield from paths_of(value[0], path + ".0.", depth + 1)
-        elif value is not None:
-            yield path
-
-
 def read(
     file: File, paths: Sequence[str], lists: Sequence[str], select: Select, field: str
 ) -> tuple[pl.DataFrame, int]:
@@ -105,11 +78,13 @@ def read(
     """
     import polars as pl
 
+    if file.kind == "json":
+        return records.read(file, paths, lists, select)
     try:
         return select(scan(file, paths, lists, field)).collect(engine="streaming"), 0
     except pl.exceptions.PolarsError as error:
         if file.kind == "jsonl":
-            return _line_by_line(file, paths, lists, select)
+            return records.read(file, paths, lists, select)
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BadInput(field, str(file.path), _("a file that polars can read"), reason[:200]) from error
 
@@ -182,50 +157,6 @@ def _reached(path: str) -> pl.Expr:
     for part in rest:
         column = column.list.first() if part == "0" else column.struct.field(part)
     return column
-
-
-def _line_by_line(file: File, paths: Sequence[str], lists: Sequence[str], select: Select) -> tuple[pl.DataFrame, int]:
-    """The same for JSON lines with other lines between them: slower, in bounded memory."""
-    import polars as pl
-
-    schema = {path: pl.List(pl.String) if path in lists else pl.String for path in paths}
-    done, rows, bad = [], [], 0
-    with file.text() as lines:
-        for line in lines:
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                bad += bool(line.strip())
-                continue
-            rows.append([_text(_at(record, path), path in lists) for path in paths])
-            if len(rows) == _CHUNK_LINES:
-                done.append(select(pl.LazyFrame(rows, schema, orient="row")).collect())
-                rows = []
-    done.append(select(pl.LazyFrame(rows, schema, orient="row")).collect())
-    return pl.concat(done), bad
-
-
-def _at(record: Any, path: str) -> Any:
-    for part in path.split("."):
-        if isinstance(record, list):
-            record = record[0] if record else None
-        elif isinstance(record, dict):
-            record = record.get(part)
-        else:
-            return None
-    return record
-
-
-def _text(value: Any, is_list: bool) -> str | list[str] | None:
-    if is_list:
-        return [str(each) for each in value] if isinstance(value, list) else None
-    return None if value is None else value if isinstance(value, str) else json.dumps(value)
-
-
-def text_at(record: Mapping[str, Any], path: str) -> str | None:
-    """What a record has at a path, as text."""
-    text = _text(_at(record, path), False)
-    return text if isinstance(text, str) else None
 
 
 def parquet_paths(file: File, field: str) -> list[str]:

@@ -12,6 +12,7 @@ from bide.i18n import _
 from bide.sourced import Assumption
 from bide.workload.prefixes import SEEN_BLOCK_TOKENS, chains_of_seen
 from bide.workload.reading.asking import Ask
+from bide.workload.reading.cells import LARGEST_TOKENS
 from bide.workload.reading.files import File
 from bide.workload.reading.raw import Raw
 from bide.workload.reading.report import Dropped, Finding
@@ -90,11 +91,16 @@ def _conversations(files: Sequence[File], field: str) -> Iterator[Iterator[tuple
         for record in _records(file, field):
             turns = record.get("conversations", record.get("conversation")) if isinstance(record, dict) else None
             if isinstance(turns, list):
-                yield ((_asks(turn), str(turn.get("value") or "")) for turn in turns if isinstance(turn, dict))
+                yield ((_asks(turn), _words(turn)) for turn in turns if isinstance(turn, dict))
 
 
 def _asks(turn: dict[str, Any]) -> bool:
     return str(turn.get("from", turn.get("role"))).lower() in ("human", "user", "system")
+
+
+def _words(turn: dict[str, Any]) -> str:
+    """What was said: `value` in ShareGPT's own files, `content` where they were turned into chat messages."""
+    return str(turn.get("value") or turn.get("content") or "")
 
 
 def _records(file: File, field: str) -> Iterator[Any]:
@@ -103,7 +109,7 @@ def _records(file: File, field: str) -> Iterator[Any]:
             for line in filter(str.strip, text):
                 try:
                     yield json.loads(line)
-                except ValueError:
+                except (ValueError, RecursionError):
                     yield None
             return
         try:
@@ -118,23 +124,36 @@ def read_custom(files: Sequence[File], ask: Ask, field: str) -> Raw:
     import numpy as np
 
     count, assumptions = counter(ask.tokenizer, field)
-    prompt, output, rows = [], [], 0
+    prompt, output, rows, unread = [], [], 0, 0
     for file in files:
         for record in _records(file, field):
             rows += 1
             text = record.get("prompt") if isinstance(record, dict) else None
             tokens = count(text) if isinstance(text, str) else 0
-            if tokens:
-                asked = record.get("output_tokens")
+            asked = _asked(record.get("output_tokens")) if tokens else 0
+            if asked is None:
+                unread += 1
+            elif tokens:
                 prompt.append(tokens)
-                output.append(asked if isinstance(asked, int) and asked > 0 else 0)
-    left_out = rows - len(prompt)
+                output.append(asked)
+    left_out = (
+        Dropped("unreadable_output", unread, _("no output length, whole and 0 or more")),
+        Dropped("no_prompt", rows - unread - len(prompt), _("no prompt")),
+    )
     return Raw(
         rows,
         np.array(prompt, np.int64),
         np.array(output, np.int64),
         columns={"prompt": "prompt", "output": "output_tokens"},
-        dropped=(Dropped("no_prompt", left_out, _("no prompt")),) if left_out else (),
+        dropped=tuple(each for each in left_out if each.count),
         assumptions=assumptions,
         made=True,
     )
+
+
+def _asked(given: object) -> int | None:
+    """How long an answer is asked for: 0 where nothing is said, None for what is no length."""
+    if given is None:
+        return 0
+    whole = isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= LARGEST_TOKENS
+    return int(given) if whole else None  # type: ignore[call-overload]  # an int: checked above

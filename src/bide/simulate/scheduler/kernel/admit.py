@@ -6,7 +6,6 @@ from bide.simulate.scheduler.kernel.batch import give
 from bide.simulate.scheduler.kernel.chunks import cut_for_states
 from bide.simulate.scheduler.kernel.fields import (
     ADMITTED,
-    ADOPTED,
     ALIGNS_STATES,
     BLOCK_TOKENS,
     BY_RUN,
@@ -21,7 +20,7 @@ from bide.simulate.scheduler.kernel.fields import (
     ITS_PROMPT,
     KNOWN,
     KNOWN_SO_FAR,
-    LIMIT,
+    LOADED,
     LOOKAHEAD,
     LOOKED_UP_TOKENS,
     MAX_MODEL_LEN,
@@ -30,21 +29,23 @@ from bide.simulate.scheduler.kernel.fields import (
     ONLY_FULL,
     REQUEST,
     RESERVE_WHOLE,
-    RUN,
+    RESERVED_OUTPUT,
     RUNNING,
+    SET_ASIDE,
     SHARES_OUTPUTS,
     SIZE,
     TIME_FIELDS,
     TIMES_HEAD,
     TRACKS_BLOCKS,
+    USABLE,
     WATERMARK_BLOCKS,
 )
 from bide.simulate.scheduler.kernel.hits import comes_from_this_step, longest_hit
-from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled
+from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled, inlined
 from bide.simulate.scheduler.kernel.publish import publish
 from bide.simulate.scheduler.kernel.runs import open_run
 from bide.simulate.scheduler.kernel.seats import request_at, seat
-from bide.simulate.scheduler.kernel.tables import adopt, extend, group_at, needed_by_waiting, part_at
+from bide.simulate.scheduler.kernel.tables import adopt, extend, group_at, needed_by_waiting, part_at, set_aside
 from bide.simulate.scheduler.kernel.waiting import count_waiting, head, pop
 
 
@@ -59,49 +60,55 @@ def admit_waiting(
         hit, junction = 0, 0
         if rules[TRACKS_BLOCKS]:
             hit, junction = longest_hit(rules, ints, blocks, ids, request)
-        drafts = _padding(rules, ints, batch, mine, hit)
+        start = max(hit, min(ints[mine + LOADED], ints[mine + KNOWN_SO_FAR] - 1))
+        drafts = _padding(rules, ints, batch, mine, start)
         if drafts and drafts >= budget:
             return
-        tokens = _first_tokens(rules, ints, mine, hit, junction, drafts, budget, threshold)
-        if tokens == 0 or not _fits(rules, ints, blocks, mine, hit, tokens):
+        tokens = _first_tokens(rules, ints, mine, start, junction, drafts, budget, threshold)
+        held = start - hit + tokens
+        if tokens == 0 or not _fits(rules, ints, blocks, mine, hit, held):
             return
         pop(rules, ints, times)
-        slot = seat(ints, request, hit, drafts, junction)
-        _fill(rules, ints, blocks, ids, slot, hit, tokens)
-        _note(ints, times, request, mine, hit)
+        slot = seat(rules, ints, request, start, drafts, junction)
+        ints[mine + LOADED] = 0
+        _fill(rules, ints, blocks, ids, slot, hit, held)
+        _note(ints, times, request, mine, hit, start)
         give(rules, ints, batch, slot, tokens)
         ints[batch + ADMITTED] += 1
         budget -= tokens
 
 
-@compiled
-def _padding(rules: Ints, ints: Ints, batch: int, mine: int, hit: int) -> int:
+@inlined
+def _padding(rules: Ints, ints: Ints, batch: int, mine: int, start: int) -> int:
     """Empty drafts for a request that lacks only its last token, so that it looks like the decoding ones it joins."""
     drafts = rules[DRAFTS_EACH]
-    if drafts == 0 or ints[mine + KNOWN_SO_FAR] - hit != 1 or ints[batch + HAS_CHUNK]:
+    if drafts == 0 or ints[mine + KNOWN_SO_FAR] - start != 1 or ints[batch + HAS_CHUNK]:
         return 0
-    joins = ints[batch + SIZE] > ints[batch + ADMITTED] or hit > 0
-    return drafts if joins and hit + drafts + 2 <= rules[MAX_MODEL_LEN] else 0
+    joins = ints[batch + SIZE] > ints[batch + ADMITTED] or start > 0
+    return drafts if joins and start + drafts + 2 <= rules[MAX_MODEL_LEN] else 0
 
 
-@compiled
+@inlined
 def _first_tokens(
-    rules: Ints, ints: Ints, mine: int, hit: int, junction: int, drafts: int, budget: int, threshold: int
+    rules: Ints, ints: Ints, mine: int, start: int, junction: int, drafts: int, budget: int, threshold: int
 ) -> int:
     """Tokens of a request that would be admitted now; 0 where it has to wait."""
     known = ints[mine + KNOWN_SO_FAR]
-    tokens = known + drafts - hit
+    tokens = known + drafts - start
     if 0 < threshold < tokens:
         tokens = threshold
     if tokens > budget and not rules[CHUNKED_PREFILL]:
         return 0
-    return cut_for_states(rules, ints[mine + ITS_PROMPT], known, junction, hit, min(tokens, budget))
+    return cut_for_states(rules, ints[mine + ITS_PROMPT], known, junction, start, min(tokens, budget))
 
 
-@compiled
+@inlined
 def _fits(rules: Ints, ints: Ints, blocks: SmallInts, mine: int, hit: int, tokens: int) -> bool:
     """Whether its first tokens have room, and its whole prompt where that is asked for."""
     if rules[ALIGNS_STATES] and comes_from_this_step(rules, ints, blocks):
+        return False
+    if rules[RESERVED_OUTPUT] and ints[SET_ASIDE] + set_aside(rules, ints[mine + ITS_PROMPT]) > rules[USABLE]:
+        ints[HEAD_BLOCKED] = 1
         return False
     free = ints[FREE] - (rules[WATERMARK_BLOCKS] if ints[RUNNING] else 0)
     if rules[RESERVE_WHOLE]:
@@ -114,16 +121,12 @@ def _fits(rules: Ints, ints: Ints, blocks: SmallInts, mine: int, hit: int, token
     return needed_by_waiting(rules, ints, blocks, slots, hit, hit + tokens, False) <= free
 
 
-@compiled
+@inlined
 def _fill(rules: Ints, ints: Ints, blocks: SmallInts, ids: SmallInts, slot: int, hit: int, tokens: int) -> None:
     """Blocks for what a request starts with."""
     done = hit + tokens
     if rules[TRACKS_BLOCKS] == BY_RUN:
-        size = rules[group_at(rules, 0) + BLOCK_TOKENS]
-        most = min(ints[slot + LIMIT] + 2 * rules[DRAFTS_EACH], rules[MAX_MODEL_LEN])
-        run = open_run(ints, blocks, ints[slot + REQUEST], hit // size, (most + size - 1) // size)
-        ints[part_at(slot, 0) + RUN] = run
-        ints[part_at(slot, 0) + ADOPTED] = 0
+        open_run(ints, blocks, part_at(slot, 0), ints[slot + REQUEST], hit // rules[group_at(rules, 0) + BLOCK_TOKENS])
     if hit:
         adopt(rules, ints, blocks, slot, hit)
     extend(rules, ints, blocks, ids, slot, min(done + rules[LOOKAHEAD], rules[MAX_MODEL_LEN]), done)
@@ -132,12 +135,12 @@ def _fill(rules: Ints, ints: Ints, blocks: SmallInts, ids: SmallInts, slot: int,
         publish(rules, ints, blocks, ids, slot, min(done, known))
 
 
-@compiled
-def _note(ints: Ints, times: Floats, request: int, mine: int, hit: int) -> None:
-    """When it was first scheduled, and what was cached then."""
+@inlined
+def _note(ints: Ints, times: Floats, request: int, mine: int, hit: int, start: int) -> None:
+    """When it was first scheduled, and what it need not compute."""
     ints[HIT_TOKENS] += hit
     ints[LOOKED_UP_TOKENS] += ints[mine + KNOWN_SO_FAR]
     at = TIMES_HEAD + request * TIME_FIELDS + FIRST_SCHEDULED_S
     if times[at] != times[at]:  # NaN: not scheduled before
         times[at] = times[NOW_S]
-        ints[mine + CACHED] = hit
+        ints[mine + CACHED] = start

@@ -28,7 +28,6 @@ from bide.simulate.scheduler.kernel.fields import (
     PLACEHOLDERS,
     PREEMPTED,
     PREFILL_STEP_S,
-    PROMPT,
     PROMPTS_READ_CACHE,
     REQUEST,
     SAMPLES,
@@ -38,15 +37,15 @@ from bide.simulate.scheduler.kernel.fields import (
     WHOSE,
     WINDOWS,
 )
-from bide.simulate.scheduler.kernel.jit import Floats, Ints, compiled
+from bide.simulate.scheduler.kernel.jit import Floats, Ints, compiled, inlined
 
 
-@compiled
+@inlined
 def entry_at(batch: int, place: int) -> int:
     return batch + BATCH_HEAD + place * ENTRY_FIELDS
 
 
-@compiled
+@inlined
 def open_batch(ints: Ints, batch: int) -> None:
     """Start a step with nobody in it."""
     ints[PREEMPTED] = 0
@@ -56,7 +55,7 @@ def open_batch(ints: Ints, batch: int) -> None:
     ints[batch + HAS_CHUNK] = 0
 
 
-@compiled
+@inlined
 def give(rules: Ints, ints: Ints, batch: int, slot: int, tokens: int) -> None:
     """Add a running request to a step. Its tokens count as computed at once; those beyond what it knows are drafts."""
     entry = entry_at(batch, ints[batch + SIZE])
@@ -70,7 +69,7 @@ def give(rules: Ints, ints: Ints, batch: int, slot: int, tokens: int) -> None:
     ints[entry + TOKENS] = tokens
     ints[entry + SAMPLES] = not in_chunk
     ints[entry + DRAFTED] = drafts
-    ints[entry + OF_PROMPT] = computed < max(ints[slot + PROMPT], known - 1)
+    ints[entry + OF_PROMPT] = computed < known - 1  # a single token is computed as a decode is
     ints[entry + BEFORE] = computed
     ints[slot + COMPUTED] = computed + tokens
     ints[slot + IN_FLIGHT] += tokens
@@ -81,7 +80,7 @@ def give(rules: Ints, ints: Ints, batch: int, slot: int, tokens: int) -> None:
         ints[slot + DRAFTS] = rules[DRAFTS_EACH]
 
 
-@compiled
+@inlined
 def price(rules: Ints, costs: Floats, ints: Ints, batch: int, others: int, kv_tokens: int) -> float:
     """Seconds that a step takes that has `others` decode beside its batch, who read `kv_tokens`."""
     size, reads_all = ints[batch + SIZE], rules[PROMPTS_READ_CACHE]
@@ -104,7 +103,7 @@ def price(rules: Ints, costs: Floats, ints: Ints, batch: int, others: int, kv_to
     return total_s
 
 
-@compiled
+@inlined
 def note_progress(ints: Ints, batch: int, others: int) -> None:
     """Count the steps in a row that give nobody a token; `others` decode beside the batch."""
     ints[STEPS_TAKEN] += 1
@@ -118,7 +117,7 @@ def note_progress(ints: Ints, batch: int, others: int) -> None:
             return
 
 
-@compiled
+@inlined
 def base_s(rules: Ints, costs: Floats, tokens: int, sequences: int) -> float:
     """The part of a step's time that does not depend on how long its requests are."""
     linear_s = costs[COSTS_HEAD + rules[WINDOWS] + tokens]

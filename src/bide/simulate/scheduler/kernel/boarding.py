@@ -72,7 +72,8 @@ def _decodes(rules: Ints, ints: Ints, slot: int) -> bool:
     """Whether a slot gets one token in each step from now on."""
     computed, placeholders = ints[slot + COMPUTED], ints[slot + PLACEHOLDERS]
     one_short = ints[slot + KNOWN] + placeholders - computed == 1
-    return one_short and placeholders == rules[ASYNC] and computed >= ints[slot + PROMPT]
+    regular = one_short and placeholders == rules[ASYNC] and computed >= ints[slot + PROMPT]
+    return regular and not ints[slot + IN_CHUNK]
 
 
 @compiled

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bide.simulate.scheduler.kernel.fields import ALIGNED, ALIGNS_STATES, THRESHOLD, TOKEN_BUDGET
-from bide.simulate.scheduler.kernel.jit import Ints, compiled
+from bide.simulate.scheduler.kernel.jit import Ints, compiled, inlined
 
 
-@compiled
+@inlined
 def cut_for_states(rules: Ints, prompt: int, known: int, junction: int, start: int, tokens: int) -> int:
     """Of `tokens` after `start`, how many to compute now; 0 where a larger budget must be waited for."""
     prefill_end = max(prompt, known - 1)

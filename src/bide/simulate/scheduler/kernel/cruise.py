@@ -45,6 +45,7 @@ from bide.simulate.scheduler.kernel.fields import (
     PER_KV_TOKEN_S,
     PROMPT,
     PROMPTS,
+    PROMPTS_ALONE,
     REQUESTS,
     RUNNING,
     SAMPLES,
@@ -59,7 +60,7 @@ from bide.simulate.scheduler.kernel.fields import (
     UNDER_WAY,
     WHOSE,
 )
-from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled
+from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled, inlined
 from bide.simulate.scheduler.kernel.leaving import collect_due, release_leaving
 from bide.simulate.scheduler.kernel.runs import forget_blocks
 from bide.simulate.scheduler.kernel.schedule import continue_with, prompt_threshold, wanted
@@ -77,7 +78,7 @@ def cruise(
     if rules[ASYNC]:
         collect_due(rules, ints)
     threshold = prompt_threshold(rules, ints)
-    if not _has_room(rules, ints, threshold):
+    if prompts_go_first(rules, ints) or not _has_room(rules, ints, threshold):
         return False
     batch = ints[NEWEST]
     rest = _serve_running(rules, ints, blocks, ids, batch, threshold)
@@ -93,6 +94,15 @@ def cruise(
 
 
 @compiled
+def prompts_go_first(rules: Ints, ints: Ints) -> bool:
+    """Whether the next step may be one without those that decode."""
+    if not rules[PROMPTS_ALONE]:
+        return False
+    nobody = ints[HEAD_BLOCKED] == 1 or ints[RUNNING] >= rules[MAX_RUNNING] or count_waiting(rules, ints) == 0
+    return ints[PROMPTS] > 0 or not nobody
+
+
+@inlined
 def _has_room(rules: Ints, ints: Ints, threshold: int) -> bool:
     """Whether every running request gets the tokens and blocks that it wants, whatever the order."""
     rest, blocks = rules[TOKEN_BUDGET] - ints[DECODING], due_needs(rules, ints)
@@ -107,7 +117,7 @@ def _has_room(rules: Ints, ints: Ints, threshold: int) -> bool:
     return rest >= 0 and blocks <= ints[FREE]
 
 
-@compiled
+@inlined
 def _prompt_tokens(rules: Ints, ints: Ints, slot: int, rest: int, threshold: int) -> int:
     """Tokens of a prompt; 0 where others behind it would come short, or could publish what it publishes."""
     last = slot == ints[LAST_RUNNING]
@@ -119,7 +129,7 @@ def _prompt_tokens(rules: Ints, ints: Ints, slot: int, rest: int, threshold: int
     return rest if last else 0
 
 
-@compiled
+@inlined
 def _serve_running(rules: Ints, ints: Ints, blocks: SmallInts, ids: SmallInts, batch: int, threshold: int) -> int:
     """Tokens for those that run; returns what is left of the budget. Prompts are put into the batch."""
     ints[STEP] += 1
@@ -149,7 +159,7 @@ def _come_to_rest(rules: Ints, ints: Ints, blocks: SmallInts, times: Floats, ids
     return True
 
 
-@compiled
+@inlined
 def _start(rules: Ints, costs: Floats, ints: Ints, times: Floats, batch: int) -> None:
     """Let the step run after the one under way, which is done by then."""
     before_s = max(times[NOW_S], times[BUSY_UNTIL_S])
@@ -159,7 +169,7 @@ def _start(rules: Ints, costs: Floats, ints: Ints, times: Floats, batch: int) ->
     note_progress(ints, batch, ints[DECODING])
 
 
-@compiled
+@inlined
 def _sort_in(rules: Ints, ints: Ints, times: Floats, batch: int) -> None:
     """Those of the batch that sample decode from now on; the others have more of their prompt to compute."""
     for entry in range(entry_at(batch, 0), entry_at(batch, ints[batch + SIZE]), ENTRY_FIELDS):
@@ -174,7 +184,7 @@ def _sort_in(rules: Ints, ints: Ints, times: Floats, batch: int) -> None:
             ints[PROMPTS] += 1
 
 
-@compiled
+@inlined
 def _finish_step(rules: Ints, ints: Ints, blocks: SmallInts, times: Floats, ids: SmallInts) -> None:
     """Give up those whose last token has come by now."""
     if not rules[ASYNC]:
@@ -183,14 +193,14 @@ def _finish_step(rules: Ints, ints: Ints, blocks: SmallInts, times: Floats, ids:
         release_leaving(rules, ints, blocks, times, ids, times[NOW_S])
 
 
-@compiled
+@inlined
 def _undisturbed(rules: Ints, ints: Ints) -> bool:
     """Whether nobody can be admitted before a running request is done, but for those who have not arrived yet."""
     blocked = ints[HEAD_BLOCKED] == 1 or ints[RUNNING] >= rules[MAX_RUNNING]
     return ints[DECODING] > 0 and (blocked or count_waiting(rules, ints) == 0)
 
 
-@compiled
+@inlined
 def _wake_s(rules: Ints, ints: Ints, times: Floats) -> float:
     """When to look up: at the next arrival that could be admitted, or the next sample."""
     full = ints[RUNNING] >= rules[MAX_RUNNING]
@@ -200,7 +210,7 @@ def _wake_s(rules: Ints, ints: Ints, times: Floats) -> float:
     return times[NEXT_SAMPLE_S]
 
 
-@compiled
+@inlined
 def _coast(
     rules: Ints, costs: Floats, ints: Ints, blocks: SmallInts, times: Floats, ids: SmallInts, until_s: float
 ) -> None:
@@ -236,7 +246,7 @@ def _coast_and_publish(
     times[BUSY_UNTIL_S] = end_s
 
 
-@compiled
+@inlined
 def _coast_by_count(
     rules: Ints, costs: Floats, ints: Ints, blocks: SmallInts, times: Floats, ids: SmallInts, until_s: float
 ) -> None:

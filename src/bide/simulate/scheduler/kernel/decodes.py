@@ -35,23 +35,23 @@ from bide.simulate.scheduler.kernel.fields import (
     TICK,
     TRACKS_BLOCKS,
 )
-from bide.simulate.scheduler.kernel.jit import Ints, SmallInts, compiled
+from bide.simulate.scheduler.kernel.jit import Ints, SmallInts, compiled, inlined
 from bide.simulate.scheduler.kernel.publish import publish
-from bide.simulate.scheduler.kernel.runs import fill_run, take_blocks
+from bide.simulate.scheduler.kernel.runs import take_blocks
 from bide.simulate.scheduler.kernel.tables import part_at
 
 
-@compiled
+@inlined
 def class_at(ints: Ints, number: int) -> int:
     return ints[AT_CLASSES] + number * CLASS_FIELDS
 
 
-@compiled
+@inlined
 def due_at(ints: Ints, tick: int) -> int:
     return ints[AT_DUE] + tick % ints[DUE_SPAN]
 
 
-@compiled
+@inlined
 def enroll(rules: Ints, ints: Ints, slot: int) -> None:
     """Let a slot decode from the next tick on."""
     computed = ints[slot + COMPUTED]
@@ -67,7 +67,7 @@ def enroll(rules: Ints, ints: Ints, slot: int) -> None:
     ints[at] = slot
 
 
-@compiled
+@inlined
 def dismiss(rules: Ints, ints: Ints, slot: int) -> None:
     """A slot has got its last token; its computed tokens are in COMPUTED again."""
     _leave_class(rules, ints, slot)
@@ -77,13 +77,13 @@ def dismiss(rules: Ints, ints: Ints, slot: int) -> None:
     ints[CONTEXT] -= ints[slot + COMPUTED]
 
 
-@compiled
+@inlined
 def due_needs(rules: Ints, ints: Ints) -> int:
     """Blocks that the decoding slots need for their next token."""
     return ints[class_at(ints, ints[DUE_CLASS]) + CLASS_SIZE] * rules[GROUPS]
 
 
-@compiled
+@inlined
 def serve_decodes(rules: Ints, ints: Ints, blocks: SmallInts, ids: SmallInts) -> None:
     """The next tick: a token for every decoding slot, and a block for those that need one."""
     due = ints[DUE_CLASS]
@@ -109,27 +109,25 @@ def _publish_class(rules: Ints, ints: Ints, blocks: SmallInts, ids: SmallInts, r
         slot = ints[slot + NEXT_IN_CLASS]
 
 
-@compiled
+@inlined
 def settle_blocks(
     rules: Ints, ints: Ints, blocks: SmallInts, ids: SmallInts, slot: int, computed: int, settled: int
 ) -> None:
     """Put the blocks of its computed tokens, taken in passing, into a slot's tables; publish those of settled ones."""
     size = rules[rules[AT_GROUPS] + BLOCK_TOKENS]
-    if rules[TRACKS_BLOCKS]:
-        fill_run(ints, blocks, part_at(slot, 0), (computed + size - 1) // size)
-        publish(rules, ints, blocks, ids, slot, settled)
-        return
     for number in range(rules[GROUPS]):
         ints[part_at(slot, number) + LENGTH] = (computed + size - 1) // size
+    if rules[TRACKS_BLOCKS]:
+        publish(rules, ints, blocks, ids, slot, settled)
 
 
-@compiled
+@inlined
 def class_of(rules: Ints, ints: Ints, slot: int) -> int:
     """Its address. The class of those that need a block in tick t is t modulo the block, backwards."""
     return class_at(ints, ints[slot + COMPUTED] % rules[rules[AT_GROUPS] + BLOCK_TOKENS])
 
 
-@compiled
+@inlined
 def _join_class(rules: Ints, ints: Ints, slot: int) -> None:
     row = class_of(rules, ints, slot)
     ints[row + CLASS_SIZE] += 1
@@ -155,7 +153,7 @@ def _join_class(rules: Ints, ints: Ints, slot: int) -> None:
     ints[after + PREVIOUS_IN_CLASS] = slot
 
 
-@compiled
+@inlined
 def _leave_class(rules: Ints, ints: Ints, slot: int) -> None:
     row = class_of(rules, ints, slot)
     ints[row + CLASS_SIZE] -= 1

@@ -36,8 +36,11 @@ from __future__ import annotations
     KIND_SPAN,
     AT_WINDOWS,
     WINDOWS,
-) = range(32)
-RULES_HEAD = 32
+    RESERVED_OUTPUT,  # tokens; 0 where admission does not look at outputs
+    USABLE,  # blocks
+    PROMPTS_ALONE,
+) = range(35)
+RULES_HEAD = 35
 
 COUNTED, BY_BLOCK, BY_RUN = range(3)  # TRACKS_BLOCKS
 
@@ -106,17 +109,21 @@ COSTS_HEAD = 6
     AT_HEADS,  # in blocks: the oldest block with some shared content, by content and group; 0 for none
     AT_STAMPS,  # in blocks: the step in which a state with that content was last published
     BLANK,  # see `runs`, here and below: free blocks without known content
-    OLDEST_RUN,
-    NEWEST_RUN,
-    SPARE_RUN,  # in blocks, the first of a list through RUN_NEXT
-    SPARE_STRETCH,  # the same through STRETCH_NEXT
+    PIECES,  # of the hit, in AT_HIT
     AT_STRETCHES,  # in blocks: stands between tail and head of the queue
-    AT_CELLS,  # in blocks
-    CELLS_USED,
-    COPIES,  # from a cell to the run with the next copy of its content
-    CELLS_A_STEP,  # how many a step may ask for at most
-) = range(59)
-INTS_HEAD = 59
+    AT_RUNS_END,  # in blocks: rows that were never used begin here
+    AT_HOLDS_END,
+    AT_STRETCHES_END,
+    AT_COPIES_END,
+    SPARE_RUN,  # in blocks: the first of those that are used no longer
+    SPARE_HOLD,
+    SPARE_STRETCH,
+    SPARE_COPY,
+    SET_ASIDE,  # blocks for all that run, to their ends, where outputs are reserved
+    GONE,  # under FCFS: arrived requests from FRESH on whose client has left
+    TO_ABORT,  # a request, counted from 1, that the next call takes out; 0 for none
+) = range(63)
+INTS_HEAD = 63
 
 # A slot in ints: a running request; then a part for each group
 (
@@ -139,8 +146,9 @@ INTS_HEAD = 59
     PREVIOUS_IN_CLASS,
 ) = range(17)
 SLOT_HEAD = 17
-LENGTH, RETIRED, PUBLISHED, LAST_STATE, EXTENDED, TABLE, RUN, ADOPTED = range(8)  # TABLE: its address in blocks
-PART_FIELDS = 8
+LENGTH, RETIRED, PUBLISHED, LAST_STATE, EXTENDED, TABLE, RUN, ADOPTED, HOLDS = range(9)
+# TABLE: its address in blocks; the last three only where blocks are kept as runs
+PART_FIELDS = 9
 NOBODY = -1  # REQUEST of an empty slot
 
 # A request in ints
@@ -159,9 +167,11 @@ NOBODY = -1  # REQUEST of an empty slot
     TIMES_PREEMPTED,
     CACHED,
     FINISH_STEP,
-) = range(14)
-REQUEST_FIELDS = 14
+    LOADED,  # tokens of its prompt whose cache was sent to it; 0 once it was admitted
+) = range(15)
+REQUEST_FIELDS = 15
 NOT_YET = -1  # SLOT while it waits, FINISH_STEP until it finished
+ABORTED = -2  # FINISH_STEP of a request whose client has left
 
 # A class in ints
 CLASS_SIZE, CLASS_FIRST = range(2)
@@ -184,19 +194,26 @@ UNLINKED = -1  # COPY_PREVIOUS of such a block while its owner cannot look for i
 (
     RUN_OWNER,
     RUN_START,
-    RUN_END,
-    RUN_CELLS,  # the address of its cell at place 0, where it to begin there
-    RUN_LIVE,  # cells not GONE
-    RUN_HELD,  # its owner's slot still adds to it
     RUN_PUBLISHED,
-    RUN_NEXT,
-    RUN_PREVIOUS,
-    RUN_STRETCHES,  # of it, in the queue
+    RUN_HELD,  # its owner's slot still adds to it
+    RUN_HOLDS,
+    RUN_STRETCHES,
     RUN_LISTED,  # its owner may look for it
-    RUN_LATER,  # the owner's next run
-) = range(12)
-RUN_FIELDS = 12
-GONE = -1  # a cell of a block that is forgotten, or not there yet
+    RUN_LATER,  # the next of those
+) = range(8)
+RUN_FIELDS = 8
+
+# A hold in blocks: places of a run that a slot has adopted
+HELD_RUN, HOLD_LOW, HOLD_HIGH, HOLD_NEXT, HOLD_NEXT_OF_RUN, HOLD_PREVIOUS_OF_RUN = range(6)
+HOLD_FIELDS = 6
+
+# A piece of a hit in blocks
+PIECE_RUN, PIECE_LOW, PIECE_HIGH = range(3)
+PIECE_FIELDS = 3
+
+# A copy in blocks
+COPY_RUN, COPY_LATER = range(2)
+COPY_FIELDS = 2
 
 # A stretch in blocks: places of a run that nobody holds
 (
@@ -235,4 +252,4 @@ LOG_ENTRY_FIELDS = 3
 SAMPLE_FIELDS = 7
 
 # What `run.advance` returns
-DONE, LOG_FULL, NEEDS_CELLS, PAUSED = range(4)
+DONE, LOG_FULL, PAUSED = range(3)

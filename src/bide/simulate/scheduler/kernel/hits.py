@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bide.simulate.scheduler.kernel.copies import oldest_copy
 from bide.simulate.scheduler.kernel.fields import (
     ALIGNED,
     AT_HEADS,
@@ -30,6 +31,7 @@ from bide.simulate.scheduler.kernel.fields import (
     MEMBERS,
     OWN_BLOCKS,
     OWN_RUNS,
+    PIECES,
     PLACE,
     PLACES,
     REACH,
@@ -40,7 +42,7 @@ from bide.simulate.scheduler.kernel.fields import (
     WINDOW,
 )
 from bide.simulate.scheduler.kernel.jit import Ints, SmallInts, compiled
-from bide.simulate.scheduler.kernel.runs import find_run
+from bide.simulate.scheduler.kernel.runs import add_to_hit, find_own
 from bide.simulate.scheduler.kernel.tables import group_at
 
 
@@ -80,20 +82,20 @@ def longest_hit(rules: Ints, ints: Ints, blocks: SmallInts, ids: SmallInts, requ
 @compiled
 def _hit_of_runs(ints: Ints, blocks: SmallInts, ids: SmallInts, mine: int, most: int) -> int:
     """Places of the hit, up to `most`, where blocks are kept as runs."""
-    place, hit, names = 0, ints[AT_HIT], ints[mine + CONTENT_START]
-    listed = min(most, ints[mine + CONTENT_COUNT])
-    while place < listed:
-        run = blocks[ints[AT_HEADS] + ids[names + place]]
-        if run == 0:
-            break
-        blocks[hit + place] = run
-        place += 1
-    if place == listed and ints[mine + OWN_RUNS]:
-        run = find_run(ints, blocks, mine, place)
-        while place < most and run:
-            blocks[hit + place] = run
+    place, names, listed = 0, ints[mine + CONTENT_START], min(most, ints[mine + CONTENT_COUNT])
+    ints[PIECES] = 0
+    run = 1
+    while place < listed and run:
+        run = oldest_copy(blocks, ints[AT_HEADS] + ids[names + place])
+        if run:
+            add_to_hit(ints, blocks, run, place)
             place += 1
-            run = find_run(ints, blocks, mine, place)
+    if place == listed and ints[mine + OWN_RUNS]:
+        while place < most and run:
+            run = find_own(ints, blocks, mine, place)
+            if run:
+                add_to_hit(ints, blocks, run, place)
+                place += 1
     ints[ints[AT_HITS]] = place
     return place
 

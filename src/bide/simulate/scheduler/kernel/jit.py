@@ -28,6 +28,24 @@ def compiled(function: F) -> F:
     )
 
 
+def inlined(function: F) -> F:
+    """The same for what is called for every request, mostly from one place: it becomes part of its caller.
+
+    Passing six arrays takes longer than what these functions do. It also takes longer to compile.
+    """
+    return cast(
+        F,
+        numba.njit(
+            function,
+            error_model="numpy",
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+            _nrt=False,
+            forceinline=True,
+        ),
+    )
+
+
 def compiled_entry(function: F) -> F:
     """For calls from Python: kept on disk, and free of the interpreter's lock while it runs."""
     return cast(F, numba.njit(function, error_model="numpy", cache=True, nogil=True, no_cfunc_wrapper=True))

@@ -17,11 +17,11 @@ from bide.simulate.scheduler.kernel.fields import (
     TIME_FIELDS,
     TIMES_HEAD,
 )
-from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled
+from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, inlined
 from bide.simulate.scheduler.kernel.seats import request_at, vacate
 
 
-@compiled
+@inlined
 def collect_due(rules: Ints, ints: Ints) -> None:
     """Those whose last token comes with the step of this tick decode no longer."""
     at = due_at(ints, ints[TICK])
@@ -34,7 +34,7 @@ def collect_due(rules: Ints, ints: Ints) -> None:
         slot = ints[slot + NEXT_DUE]
 
 
-@compiled
+@inlined
 def release_leaving(rules: Ints, ints: Ints, blocks: SmallInts, times: Floats, ids: SmallInts, end_s: float) -> None:
     """Deliver their last tokens, and free what they hold."""
     for at in range(ints[AT_LEAVING], ints[AT_LEAVING] + ints[LEAVING]):

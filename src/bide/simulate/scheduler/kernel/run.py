@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bide.simulate.scheduler.kernel.aborting import abort_asked
 from bide.simulate.scheduler.kernel.batch import note_progress, price
 from bide.simulate.scheduler.kernel.boarding import board, disembark
 from bide.simulate.scheduler.kernel.cruise import cruise
@@ -12,12 +13,10 @@ from bide.simulate.scheduler.kernel.fields import (
     ASYNC,
     BARREN_STEPS,
     BUSY_UNTIL_S,
-    BY_RUN,
     CRUISING,
     DONE,
     END_AT,
     LOG_FULL,
-    NEEDS_CELLS,
     NEWEST,
     NEXT_SAMPLE_S,
     NOW_S,
@@ -30,7 +29,6 @@ from bide.simulate.scheduler.kernel.fields import (
     RECORDS_STEPS,
     REQUESTS,
     SINGLE_STEPS,
-    TRACKS_BLOCKS,
     UNDER_WAY,
 )
 from bide.simulate.scheduler.kernel.jit import (
@@ -44,7 +42,6 @@ from bide.simulate.scheduler.kernel.jit import (
     source_stamp,
 )
 from bide.simulate.scheduler.kernel.record import has_room, record, sample
-from bide.simulate.scheduler.kernel.runs import has_cells
 from bide.simulate.scheduler.kernel.schedule import schedule
 from bide.simulate.scheduler.kernel.update import update
 from bide.simulate.scheduler.kernel.waiting import arrival_s, take_arrivals
@@ -53,7 +50,7 @@ Advance = Callable[[Ints, Floats, Ints, SmallInts, Floats, SmallInts, Rows, Time
 
 
 def _entry(stamp: int) -> Advance:
-    def advance(  # noqa: PLR0912 (one loop, compiled)
+    def advance(
         rules: Ints,
         costs: Floats,
         ints: Ints,
@@ -68,15 +65,13 @@ def _entry(stamp: int) -> Advance:
     ) -> int:
         """Run until nothing more can happen (DONE) or a step would be planned at or after `until_s` (PAUSED).
 
-        LOG_FULL: call again with longer `steps`, `spans_s` and `entries`. NEEDS_CELLS: call again with
-        more cells. Requests that are not finished when it is DONE never will be: they do not fit, or
-        push each other out for ever.
+        LOG_FULL: call again with longer `steps`, `spans_s` and `entries`. Requests that are not finished
+        when it is DONE never will be: they do not fit, or push each other out for ever.
         """
+        abort_asked(rules, ints, blocks, times, ids)
         while stamp >= 0 and times[NOW_S] < until_s:
             if ints[BARREN_STEPS] > ints[PATIENCE_STEPS]:
                 return DONE
-            if rules[TRACKS_BLOCKS] == BY_RUN and not has_cells(ints, blocks):
-                return NEEDS_CELLS
             take_arrivals(rules, ints, times)
             if times[NOW_S] >= times[NEXT_SAMPLE_S]:
                 sample(rules, ints, times, samples)

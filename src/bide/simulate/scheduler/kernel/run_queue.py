@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bide.simulate.scheduler.kernel.fields import (
     AT_STRETCHES,
+    AT_STRETCHES_END,
     OF_RUN,
     RUN_STRETCHES,
     SPARE_STRETCH,
+    STRETCH_FIELDS,
     STRETCH_HIGH,
     STRETCH_LOW,
     STRETCH_NEXT,
@@ -36,14 +38,26 @@ def pop_places(ints: Ints, blocks: SmallInts, most: int) -> tuple[int, int, int]
 
 
 @compiled
-def cut_stretches(ints: Ints, blocks: SmallInts, run: int, low: int, high: int) -> None:
-    """Take the places from `low` up to `high` of a run out of the queue; all of them are in it."""
-    stretch = blocks[run + RUN_STRETCHES]
+def overlap(blocks: SmallInts, run: int, low: int, high: int) -> int:
+    """How many of the places from `low` up to `high` of a run are in the queue."""
+    total, stretch = 0, blocks[run + RUN_STRETCHES]
+    while stretch:
+        total += max(0, min(high, blocks[stretch + STRETCH_HIGH]) - max(low, blocks[stretch + STRETCH_LOW]))
+        stretch = blocks[stretch + STRETCH_NEXT_OF_RUN]
+    return total
+
+
+@compiled
+def cut_stretches(ints: Ints, blocks: SmallInts, run: int, low: int, high: int) -> int:
+    """Take those of the places from `low` up to `high` of a run that are in the queue out of it; returns how many."""
+    total, stretch = 0, blocks[run + RUN_STRETCHES]
     while stretch:
         following = blocks[stretch + STRETCH_NEXT_OF_RUN]
         its_low, its_high = blocks[stretch + STRETCH_LOW], blocks[stretch + STRETCH_HIGH]
-        if its_low < high and low < its_high:
-            if its_low < low:  # the lower places were given up last
+        cut = min(high, its_high) - max(low, its_low)
+        if cut > 0:
+            total += cut
+            if its_low < low:  # the lower places are used again after the others
                 if its_high > high:
                     _insert(ints, blocks, run, its_low, low, stretch)
                     blocks[stretch + STRETCH_LOW] = high
@@ -54,13 +68,18 @@ def cut_stretches(ints: Ints, blocks: SmallInts, run: int, low: int, high: int) 
             else:
                 _remove(ints, blocks, stretch)
         stretch = following
+    return total
 
 
 @compiled
 def _insert(ints: Ints, blocks: SmallInts, run: int, low: int, high: int, before: int) -> None:
     """A stretch behind the one `before`."""
     stretch = ints[SPARE_STRETCH]
-    ints[SPARE_STRETCH] = blocks[stretch + STRETCH_NEXT]
+    if stretch:
+        ints[SPARE_STRETCH] = blocks[stretch + STRETCH_NEXT]
+    else:
+        stretch = ints[AT_STRETCHES_END]
+        ints[AT_STRETCHES_END] += STRETCH_FIELDS
     blocks[stretch + OF_RUN] = run
     blocks[stretch + STRETCH_LOW] = low
     blocks[stretch + STRETCH_HIGH] = high

@@ -14,6 +14,7 @@ from bide.simulate.scheduler.kernel.fields import (
     ENTRY_FIELDS,
     FIRST_RUNNING,
     FREE,
+    IN_CHUNK,
     IN_FLIGHT,
     JUNCTION,
     KNOWN,
@@ -27,6 +28,7 @@ from bide.simulate.scheduler.kernel.fields import (
     PREEMPTED,
     PRIORITY,
     PROMPT,
+    PROMPTS_ALONE,
     REQUEST,
     RUNNING,
     SIZE,
@@ -37,7 +39,7 @@ from bide.simulate.scheduler.kernel.fields import (
     TRACKS_BLOCKS,
     WHOSE,
 )
-from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled
+from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled, inlined
 from bide.simulate.scheduler.kernel.publish import publish
 from bide.simulate.scheduler.kernel.seats import preempt, request_at
 from bide.simulate.scheduler.kernel.tables import extend, needed_by_running, retire
@@ -50,13 +52,16 @@ def schedule(rules: Ints, ints: Ints, blocks: SmallInts, times: Floats, ids: Sma
     ints[STEP] += 1
     open_batch(ints, batch)
     threshold = prompt_threshold(rules, ints)
-    budget = _serve_running(rules, ints, blocks, times, ids, batch, threshold)
+    alone = rules[PROMPTS_ALONE]
+    budget = _serve_running(rules, ints, blocks, times, ids, batch, threshold, alone)
     if ints[PREEMPTED] == 0:
         admit_waiting(rules, ints, blocks, times, ids, batch, budget, threshold)
+    if alone and ints[batch + SIZE] == 0:
+        _serve_running(rules, ints, blocks, times, ids, batch, threshold, 0)
     return ints[batch + SIZE]
 
 
-@compiled
+@inlined
 def prompt_threshold(rules: Ints, ints: Ints) -> int:
     """The most tokens that a request gets in a step; 0 for no limit, as for one that is alone."""
     present = ints[RUNNING] + count_waiting(rules, ints)
@@ -67,12 +72,20 @@ def prompt_threshold(rules: Ints, ints: Ints) -> int:
 
 @compiled
 def _serve_running(
-    rules: Ints, ints: Ints, blocks: SmallInts, times: Floats, ids: SmallInts, batch: int, threshold: int
+    rules: Ints,
+    ints: Ints,
+    blocks: SmallInts,
+    times: Floats,
+    ids: SmallInts,
+    batch: int,
+    threshold: int,
+    only_prompts: int,
 ) -> int:
     """Tokens for running requests; returns what is left of the budget."""
     budget, slot = rules[TOKEN_BUDGET], ints[FIRST_RUNNING]
     while slot and budget > 0:
-        tokens = wanted(rules, ints, slot, budget, threshold)
+        passed_over = only_prompts and not ints[slot + IN_CHUNK]
+        tokens = 0 if passed_over else wanted(rules, ints, slot, budget, threshold)
         following = ints[slot + NEXT_RUNNING]
         if tokens == 0:
             slot = following
@@ -95,7 +108,7 @@ def _serve_running(
     return budget
 
 
-@compiled
+@inlined
 def wanted(rules: Ints, ints: Ints, slot: int, budget: int, threshold: int) -> int:
     """Tokens that a running request can use and may have."""
     computed, placeholders = ints[slot + COMPUTED], ints[slot + PLACEHOLDERS]

@@ -33,27 +33,29 @@ from bide.simulate.scheduler.kernel.fields import (
     PROMPT,
     REQUEST,
     REQUEST_FIELDS,
+    RESERVED_OUTPUT,
     RUN,
     RUNNING,
+    SET_ASIDE,
     SLOT,
     SPARE_SLOTS,
     STALE,
     TIMES_PREEMPTED,
     TRACKS_BLOCKS,
 )
-from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled
+from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled, inlined
 from bide.simulate.scheduler.kernel.runs import list_run
-from bide.simulate.scheduler.kernel.tables import part_at, release
+from bide.simulate.scheduler.kernel.tables import part_at, release, set_aside
 from bide.simulate.scheduler.kernel.waiting import put_back
 
 
-@compiled
+@inlined
 def request_at(ints: Ints, request: int) -> int:
     return ints[AT_REQUESTS] + request * REQUEST_FIELDS
 
 
-@compiled
-def seat(ints: Ints, request: int, computed: int, drafts: int, junction: int) -> int:
+@inlined
+def seat(rules: Ints, ints: Ints, request: int, computed: int, drafts: int, junction: int) -> int:
     """The slot of a request that joins the running ones at their end."""
     ints[SPARE_SLOTS] -= 1
     slot, mine = ints[ints[AT_SPARE] + ints[SPARE_SLOTS]], request_at(ints, request)
@@ -70,10 +72,12 @@ def seat(ints: Ints, request: int, computed: int, drafts: int, junction: int) ->
     ints[slot + PROMPT] = ints[mine + ITS_PROMPT]
     ints[slot + LIMIT] = ints[mine + ITS_LIMIT]
     ints[slot + DECODES] = 0
+    if rules[RESERVED_OUTPUT]:
+        ints[SET_ASIDE] += set_aside(rules, ints[slot + PROMPT])
     return slot
 
 
-@compiled
+@inlined
 def _append(ints: Ints, slot: int) -> None:
     """Put a slot behind the other running ones."""
     last = ints[LAST_RUNNING]
@@ -86,7 +90,7 @@ def _append(ints: Ints, slot: int) -> None:
     ints[ADMISSIONS] += 1
 
 
-@compiled
+@inlined
 def _unlink(ints: Ints, slot: int) -> None:
     """Take a slot out of the running ones."""
     before, after = ints[slot + PREVIOUS_RUNNING], ints[slot + NEXT_RUNNING]
@@ -118,6 +122,8 @@ def vacate(rules: Ints, ints: Ints, blocks: SmallInts, slot: int) -> None:
     ints[mine + SLOT] = NOT_YET
     release(rules, ints, blocks, slot)
     _unlink(ints, slot)
+    if rules[RESERVED_OUTPUT]:
+        ints[SET_ASIDE] -= set_aside(rules, ints[slot + PROMPT])
     ints[slot + REQUEST] = NOBODY
     ints[ints[AT_SPARE] + ints[SPARE_SLOTS]] = slot
     ints[SPARE_SLOTS] += 1

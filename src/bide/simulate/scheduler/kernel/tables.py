@@ -24,40 +24,58 @@ from bide.simulate.scheduler.kernel.fields import (
     KIND,
     LAST_STATE,
     LENGTH,
+    LOOKAHEAD,
+    MAX_MODEL_LEN,
     ONLY_FULL,
     PART_FIELDS,
     PLACES,
     PUBLISHED,
     REACH,
+    RESERVED_OUTPUT,
     RETIRED,
     SLOT_HEAD,
     STATE,
     TABLE,
     TRACKS_BLOCKS,
+    USABLE,
     USERS,
     WINDOW,
 )
-from bide.simulate.scheduler.kernel.jit import Ints, SmallInts, compiled
+from bide.simulate.scheduler.kernel.jit import Ints, SmallInts, compiled, inlined
 from bide.simulate.scheduler.kernel.pool import give_back, share, take
-from bide.simulate.scheduler.kernel.runs import adopt_runs, fill_run, idle_places, release_runs, take_blocks
+from bide.simulate.scheduler.kernel.runs import adopt_runs, idle_places, release_runs, take_blocks
 from bide.simulate.scheduler.kernel.states import extend_states, needed_states, retire_states
 
 NEVER = 1 << 60
 """More blocks than any pool has."""
 
 
-@compiled
+@inlined
 def group_at(rules: Ints, number: int) -> int:
     return rules[AT_GROUPS] + number * GROUP_FIELDS
 
 
-@compiled
+@inlined
 def part_at(slot: int, number: int) -> int:
     """A slot's part for a group."""
     return slot + SLOT_HEAD + number * PART_FIELDS
 
 
 @compiled
+def set_aside(rules: Ints, prompt_tokens: int) -> int:
+    """Blocks that are reserved for a request to its end; no more than there are, so that one can run."""
+    tokens, total = min(prompt_tokens + rules[RESERVED_OUTPUT] + rules[LOOKAHEAD], rules[MAX_MODEL_LEN]), 0
+    for number in range(rules[GROUPS]):
+        group = group_at(rules, number)
+        if rules[group + KIND] == STATE:
+            total += rules[DRAFTS_EACH] + (2 if rules[CACHING] else 1)
+        else:
+            size = rules[group + BLOCK_TOKENS]
+            total += min((tokens + size - 1) // size, rules[group + CAP])
+    return min(total, rules[USABLE])
+
+
+@inlined
 def skipped_tokens(rules: Ints, group: int, computed: int) -> int:
     """The first tokens of `computed` that later ones do not attend to."""
     kind, reach = rules[group + KIND], rules[group + REACH]
@@ -112,11 +130,11 @@ def needed_by_waiting(
     return total
 
 
-@compiled
+@inlined
 def _idle_blocks(rules: Ints, ints: Ints, blocks: SmallInts, number: int, start: int, end: int) -> int:
     """Blocks of a hit that nobody holds."""
     if rules[TRACKS_BLOCKS] == BY_RUN:
-        return idle_places(ints, blocks, end)
+        return idle_places(ints, blocks)
     hit = ints[AT_HIT] + number * ints[PLACES]
     idle = 0
     for place in range(start, end):
@@ -130,7 +148,7 @@ def _idle_blocks(rules: Ints, ints: Ints, blocks: SmallInts, number: int, start:
 def adopt(rules: Ints, ints: Ints, blocks: SmallInts, slot: int, hit_tokens: int) -> None:
     """Take the cached blocks of a hit that are still attended to."""
     if rules[TRACKS_BLOCKS] == BY_RUN:
-        adopt_runs(ints, blocks, part_at(slot, 0), ints[ints[AT_HITS]])
+        adopt_runs(ints, blocks, part_at(slot, 0))
         return
     for number in range(rules[GROUPS]):
         group, part, found = group_at(rules, number), part_at(slot, number), ints[ints[AT_HITS] + number]
@@ -173,11 +191,10 @@ def lengthen(rules: Ints, ints: Ints, blocks: SmallInts, ids: SmallInts, part: i
     before = ints[part + LENGTH]
     if length <= before:
         return
+    ints[part + LENGTH] = length
     if rules[TRACKS_BLOCKS] == BY_RUN:
         take_blocks(ints, blocks, ids, length - before)
-        fill_run(ints, blocks, part, length)
         return
-    ints[part + LENGTH] = length
     if rules[TRACKS_BLOCKS] == COUNTED:
         ints[FREE] -= length - before
         return
@@ -205,7 +222,7 @@ def retire(rules: Ints, ints: Ints, blocks: SmallInts, slot: int, settled: int) 
             retire_states(ints, blocks, part, (settled + size - 1) // size - 1)
 
 
-@compiled
+@inlined
 def _give_up(rules: Ints, ints: Ints, blocks: SmallInts, part: int, start: int, end: int) -> None:
     """Free the blocks of the places, the last first."""
     if not rules[TRACKS_BLOCKS]:
@@ -218,7 +235,7 @@ def _give_up(rules: Ints, ints: Ints, blocks: SmallInts, part: int, start: int, 
             blocks[place] = 0
 
 
-@compiled
+@inlined
 def release(rules: Ints, ints: Ints, blocks: SmallInts, slot: int) -> None:
     """Give up all blocks of a slot, group by group."""
     for number in range(rules[GROUPS]):

@@ -37,7 +37,7 @@ from bide.simulate.scheduler.kernel.fields import (
     TRACKS_BLOCKS,
     WHOSE,
 )
-from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled
+from bide.simulate.scheduler.kernel.jit import Floats, Ints, SmallInts, compiled, inlined
 from bide.simulate.scheduler.kernel.publish import publish
 from bide.simulate.scheduler.kernel.seats import request_at, vacate
 from bide.simulate.scheduler.kernel.waiting import remove
@@ -111,7 +111,7 @@ def _deliver_late(rules: Ints, costs: Floats, ints: Ints, times: Floats, batch: 
         remove(rules, ints, times, request)
 
 
-@compiled
+@inlined
 def note_first_token(times: Floats, request: int, end_s: float) -> None:
     times[TIMES_HEAD + request * TIME_FIELDS + FIRST_TOKEN_S] = end_s
 

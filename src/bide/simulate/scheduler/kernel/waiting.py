@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from bide.simulate.scheduler.kernel.fields import (
+    ABORTED,
     ARRIVAL_S,
     ARRIVED,
     AT_QUEUE,
     AT_REQUESTS,
     BY_PRIORITY,
+    FINISH_STEP,
     FRESH,
+    GONE,
     HEAD_BLOCKED,
     NOW_S,
     PRIORITY,
@@ -19,10 +22,10 @@ from bide.simulate.scheduler.kernel.fields import (
     TIME_FIELDS,
     TIMES_HEAD,
 )
-from bide.simulate.scheduler.kernel.jit import Floats, Ints, compiled
+from bide.simulate.scheduler.kernel.jit import Floats, Ints, compiled, inlined
 
 
-@compiled
+@inlined
 def arrival_s(times: Floats, request: int) -> float:
     return times[TIMES_HEAD + request * TIME_FIELDS + ARRIVAL_S]
 
@@ -37,7 +40,7 @@ def goes_before(ints: Ints, times: Floats, one: int, other: int) -> bool:
     return mine_s < its_s or (mine_s == its_s and ints[mine + TIE_RANK] < ints[its + TIE_RANK])
 
 
-@compiled
+@inlined
 def take_arrivals(rules: Ints, ints: Ints, times: Floats) -> None:
     """Let those that have arrived by now wait."""
     arrived = ints[ARRIVED]
@@ -49,12 +52,12 @@ def take_arrivals(rules: Ints, ints: Ints, times: Floats) -> None:
     ints[ARRIVED] = arrived
 
 
-@compiled
+@inlined
 def count_waiting(rules: Ints, ints: Ints) -> int:
-    return ints[QUEUED] if rules[BY_PRIORITY] else ints[QUEUED] + ints[ARRIVED] - ints[FRESH]
+    return ints[QUEUED] if rules[BY_PRIORITY] else ints[QUEUED] + ints[ARRIVED] - ints[FRESH] - ints[GONE]
 
 
-@compiled
+@inlined
 def head(rules: Ints, ints: Ints) -> int:
     """The next request to admit."""
     if rules[BY_PRIORITY]:
@@ -62,11 +65,13 @@ def head(rules: Ints, ints: Ints) -> int:
     return ints[ints[AT_QUEUE] + ints[QUEUED] - 1] if ints[QUEUED] else ints[FRESH]
 
 
-@compiled
+@inlined
 def pop(rules: Ints, ints: Ints, times: Floats) -> None:
     """Take the head out."""
     if not rules[BY_PRIORITY] and not ints[QUEUED]:
         ints[FRESH] += 1
+        if ints[GONE]:
+            _skip_gone(ints)
         return
     ints[QUEUED] -= 1
     if rules[BY_PRIORITY]:
@@ -85,8 +90,26 @@ def put_back(rules: Ints, ints: Ints, times: Floats, request: int) -> None:
 
 
 @compiled
+def _skip_gone(ints: Ints) -> None:
+    """Let FRESH be a request whose client is there."""
+    while ints[GONE] and ints[ints[AT_REQUESTS] + ints[FRESH] * REQUEST_FIELDS + FINISH_STEP] == ABORTED:
+        ints[FRESH] += 1
+        ints[GONE] -= 1
+
+
+@compiled
+def leave(rules: Ints, ints: Ints, times: Floats, request: int) -> None:
+    """A waiting request whose client has left."""
+    if rules[BY_PRIORITY] or request < ints[FRESH]:
+        remove(rules, ints, times, request)
+    else:
+        ints[GONE] += 1
+        _skip_gone(ints)
+
+
+@compiled
 def remove(rules: Ints, ints: Ints, times: Floats, request: int) -> None:
-    """A preempted request that got its last token after all."""
+    """A request in the queue that will not be admitted (again)."""
     queue, place = ints[AT_QUEUE], 0
     while ints[queue + place] != request:
         place += 1

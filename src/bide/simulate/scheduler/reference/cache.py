@@ -46,7 +46,8 @@ class Cache:
         return self._allocate(request, tokens, self._no_hit, spare=0)
 
     def admit(self, request: Live, tokens: int, hit: Hit, beside_others: bool) -> bool:
-        """Slots for the first `tokens` after a hit; False where they, or the whole prompt, would not fit."""
+        """Slots for the first `tokens` after a hit, sent ones included; False where they, or the whole prompt,
+        would not fit."""
         spare = self._config.watermark_blocks if beside_others else 0
         if self._config.scheduler_reserve_full_isl:
             whole = min(request.known, self._config.max_model_len)

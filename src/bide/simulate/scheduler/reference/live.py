@@ -28,6 +28,8 @@ class Live:
     priority: int
     tie_rank: int
     content_ids: Sequence[int]
+    loaded: int = 0
+    """Tokens of its prompt whose cache was sent to it; 0 once it was admitted."""
     known: int = field(init=False)
     computed: int = 0
     placeholders: int = 0
@@ -35,6 +37,8 @@ class Live:
     stale: int = 0
     drafts: int = 0
     in_chunk: bool = False
+    aborted: bool = False
+    """Its client has left."""
     junction: int = 0
     """How far another group's cached prefix goes beyond the one that all have; 0 for no farther."""
 
@@ -51,8 +55,12 @@ class Live:
 
     @property
     def prefill_end(self) -> int:
-        """Tokens that are computed as a prompt is: those of a resumed request's output too, but for the last."""
+        """Where its prompt ends, or what it knows once it is resumed, but for the last token."""
         return max(self.prompt_tokens, self.known - 1)
+
+    def start_after(self, hit_tokens: int) -> int:
+        """Where it begins to compute: what was sent counts as computed, but for the last token that is known."""
+        return max(hit_tokens, min(self.loaded, self.known - 1))
 
     @property
     def victim_key(self) -> tuple[int, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
 
@@ -38,13 +38,21 @@ class _UnderWay:
 class Run:
     """One replica from the first arrival until nothing more can happen."""
 
-    def __init__(self, config: SchedulerConfig, cost: StepCost, requests: Requests) -> None:
+    def __init__(
+        self,
+        config: SchedulerConfig,
+        cost: StepCost,
+        requests: Requests,
+        aborts: Sequence[tuple[float, int]] = (),
+    ) -> None:
+        """`aborts` are (seconds, request): when clients leave that have no answer by then."""
         config.check_lengths(requests.prompt_tokens, requests.output_tokens)
         self._config = config
         self._cost = cost
         self._scheduler = Scheduler(config)
         self._arrivals = list(_lives(config, requests))
         self._arrived = 0
+        self._aborts = sorted(aborts)
         self._seen = [_Seen() for _ in self._arrivals]
         self._now_s = 0.0
         self._busy_until_s = 0.0
@@ -59,6 +67,7 @@ class Run:
         depth = 2 if self._config.async_scheduling else 1
         while self._barren_steps <= self._patience_steps:
             self._take_arrivals()
+            self._take_out_aborted()
             step = self._scheduler.schedule()
             self._note_preemptions(step)
             if step.shares:
@@ -75,6 +84,12 @@ class Run:
         while self._arrived < len(self._arrivals) and self._arrivals[self._arrived].arrival_s <= self._now_s:
             self._scheduler.add(self._arrivals[self._arrived])
             self._arrived += 1
+
+    def _take_out_aborted(self) -> None:
+        while self._aborts and self._aborts[0][0] <= self._now_s:
+            request = self._arrivals[self._aborts.pop(0)[1]]
+            if not request.finished and not request.aborted:
+                self._scheduler.abort(request)
 
     def _wait_for_arrival(self) -> bool:
         """Skip to the next arrival; False where none is to come. Those that wait then will never fit."""
@@ -146,4 +161,5 @@ def _lives(config: SchedulerConfig, requests: Requests) -> Iterator[Live]:
             priority=int(requests.priority[index]),
             tie_rank=int(requests.tie_rank[index]),
             content_ids=requests.content_ids[starts[index] : starts[index + 1]].tolist(),
+            loaded=int(requests.loaded_tokens[index]),
         )

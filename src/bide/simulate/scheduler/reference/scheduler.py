@@ -37,9 +37,12 @@ class Scheduler:
         self.cache.new_step()
         step = Step()
         threshold = self._prompt_threshold()
-        budget = self._serve_running(step, threshold)
+        alone = self._config.prompts_alone
+        budget = self._serve_running(step, threshold, only_prompts=alone)
         if not step.preempted:
             self._admit_waiting(step, budget, threshold)
+        if alone and not step.shares:
+            self._serve_running(step, threshold, only_prompts=False)
         for request, share in step.shares.items():
             self._count(request, share)
         return step
@@ -52,12 +55,13 @@ class Scheduler:
             threshold = max(threshold, self._config.max_num_batched_tokens // present)
         return threshold
 
-    def _serve_running(self, step: Step, threshold: int) -> int:
+    def _serve_running(self, step: Step, threshold: int, only_prompts: bool) -> int:
         """Tokens for running requests, in order; returns what is left of the budget."""
         budget, place = self._config.token_budget, 0
         while place < len(self.running) and budget > 0:
             request = self.running[place]
-            tokens = self._wanted(request, budget, threshold)
+            passed_over = only_prompts and not request.in_chunk
+            tokens = 0 if passed_over else self._wanted(request, budget, threshold)
             if tokens == 0:
                 place += 1
                 continue
@@ -107,34 +111,46 @@ class Scheduler:
             request = self.waiting.head()
             hit = self.cache.look_up(request)
             request.junction = hit.junction
-            request.drafts = self._padding(request, hit, step)
+            start = request.start_after(hit.tokens)
+            request.drafts = self._padding(request, start, step)
             if request.drafts >= budget:
                 request.drafts = 0
                 return  # rather later than without its drafts
-            tokens = self._first_tokens(request, hit, budget, threshold)
-            if tokens == 0 or not self.cache.admit(request, tokens, hit, beside_others=bool(self.running)):
+            tokens = self._first_tokens(request, start, budget, threshold)
+            held = start - hit.tokens + tokens
+            if tokens == 0 or not self._may_join(request) or not self._admit(request, held, hit):
                 request.drafts = 0
                 return
             self.running.append(self.waiting.pop())
-            request.computed = hit.tokens
-            step.admit(request, tokens, hit)
+            request.computed, request.loaded = start, 0
+            step.admit(request, tokens)
             budget -= tokens
 
-    def _padding(self, request: Live, hit: Hit, step: Step) -> int:
+    def _may_join(self, request: Live) -> bool:
+        """Whether all that runs can end with it, where outputs are reserved: they always can without."""
+        if not self._config.reserved_output_tokens:
+            return True
+        aside = [self._config.set_aside(each.prompt_tokens) for each in (*self.running, request)]
+        return sum(aside) <= self._config.num_blocks - 1
+
+    def _admit(self, request: Live, tokens: int, hit: Hit) -> bool:
+        return self.cache.admit(request, tokens, hit, beside_others=bool(self.running))
+
+    def _padding(self, request: Live, start: int, step: Step) -> int:
         """Empty drafts for a request that lacks only its last token, to look like the decoding ones it joins."""
         drafts = self._config.speculative_tokens
-        joins = not step.has_chunk and (step.serves_running or hit.tokens > 0)
-        fits = hit.tokens + drafts + 2 <= self._config.max_model_len
-        return drafts if request.known - hit.tokens == 1 and joins and fits else 0
+        joins = not step.has_chunk and (step.serves_running or start > 0)
+        fits = start + drafts + 2 <= self._config.max_model_len
+        return drafts if request.known - start == 1 and joins and fits else 0
 
-    def _first_tokens(self, request: Live, hit: Hit, budget: int, threshold: int) -> int:
+    def _first_tokens(self, request: Live, start: int, budget: int, threshold: int) -> int:
         """Tokens of a request that would be admitted now; 0 where it has to wait."""
-        tokens = request.known + request.drafts - hit.tokens
+        tokens = request.known + request.drafts - start
         if 0 < threshold < tokens:
             tokens = threshold
         if not self._config.enable_chunked_prefill and tokens > budget:
             return 0
-        return self._state_chunks.cut(request, hit.tokens, min(tokens, budget))
+        return self._state_chunks.cut(request, start, min(tokens, budget))
 
     def _count(self, request: Live, share: Share) -> None:
         """The request's share of a step as done; it samples a token where nothing known is left to compute."""
@@ -150,16 +166,25 @@ class Scheduler:
         """Deliver the tokens of a step that has run, in batch order; finished requests free their blocks at once."""
         progress = Progress()
         for request, share in step.shares.items():
-            if request.finished:
-                continue  # accepted drafts ended it while this step was under way
+            if request.finished or request.aborted:
+                continue  # it, or its accepted drafts, ended while this step was under way
             overtaken = request.stale > 0
             request.in_flight -= share.tokens
             request.stale = max(0, request.stale - share.tokens)
             if share.samples:
                 self._deliver(request, share, overtaken, progress)
         for request in progress.finished:
-            self.running.remove(request) if request in self.running else self.waiting.remove(request)
+            self._take_out(request)
         return progress
+
+    def abort(self, request: Live) -> None:
+        """The client of a running or waiting request has left; what a step under way brings it is lost."""
+        request.aborted = True
+        self._take_out(request)
+        self.cache.release(request)
+
+    def _take_out(self, request: Live) -> None:
+        self.running.remove(request) if request in self.running else self.waiting.remove(request)
 
     def _deliver(self, request: Live, share: Share, overtaken: bool, progress: Progress) -> None:
         """One token and the accepted drafts. A preempted request keeps them, to compute them again."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bide.simulate.scheduler.cost import StepLoad, within_windows
-from bide.simulate.scheduler.reference.hits import Hit
 from bide.simulate.scheduler.reference.live import Live
 
 
@@ -31,7 +30,7 @@ class Step:
     admitted: list[Live] = field(default_factory=list)
     preempted: list[Live] = field(default_factory=list)
     hits: dict[Live, int] = field(default_factory=dict)
-    """Cached tokens that an admitted request starts from, where there are any."""
+    """Tokens that an admitted request need not compute, found or sent, where there are any."""
     has_chunk: bool = False
     """Whether a running request has part of its prompt in it."""
 
@@ -43,7 +42,7 @@ class Step:
     def give(self, request: Live, tokens: int) -> None:
         """Tokens for a request; those beyond what it knows verify its drafts."""
         beyond = request.computed + tokens - request.known - request.placeholders
-        is_prompt = request.computed < request.prefill_end
+        is_prompt = request.computed < request.known - 1  # a single token is computed as a decode is
         self.shares[request] = Share(tokens, request.computed, is_prompt, min(max(0, beyond), request.drafts))
         self.has_chunk |= request.in_chunk and request not in self.admitted
         request.drafts = 0
@@ -53,12 +52,12 @@ class Step:
         share = self.shares.pop(request, None)
         return share.tokens if share else 0
 
-    def admit(self, request: Live, tokens: int, hit: Hit) -> None:
+    def admit(self, request: Live, tokens: int) -> None:
         """Tokens for a request that joins."""
         self.admitted.append(request)
+        if request.computed:
+            self.hits[request] = request.computed
         self.give(request, tokens)
-        if hit.tokens:
-            self.hits[request] = hit.tokens
 
     def load(self, windows: Sequence[int], prompts_read_cache: bool) -> StepLoad:
         """What is in it, for its cost."""

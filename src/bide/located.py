@@ -47,6 +47,25 @@ class Located:
             hint = " ".join(filter(None, (error.hint, self.where)))
             raise BadInput(field, error.given, error.allowed, hint) from error
 
+    def within(self, read: Callable[[], Value]) -> Value:
+        """What `read` gives; its error, where it has one, with the line of the part of this value that it names."""
+        try:
+            return read()
+        except BadInput as error:
+            part = self._part(error.field)
+            if part is None:
+                raise
+            raise BadInput(error.field, error.given, error.allowed, f"{error.hint} {part.where}".strip()) from error
+
+    def _part(self, path: str) -> Located | None:
+        """What a path leads to within this value, or as far as there is something; None where there is nothing."""
+        parts = self.value.values() if isinstance(self.value, dict) else self.value
+        for part in parts if isinstance(self.value, list | dict) else ():
+            if path == part.path or path.startswith((f"{part.path}.", f"{part.path}[")):
+                nearer: Located | None = part._part(path)
+                return nearer or part
+        return None
+
     def plain(self) -> Any:
         """The value without its places."""
         if isinstance(self.value, dict):

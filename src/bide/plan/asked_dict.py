@@ -1,0 +1,65 @@
+"""What a service asks for, and what other patience would take, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bide.plan.answer import FrontierPoint
+from bide.plan.question import Goodput, Service, Traffic
+from bide.plan.telling import Saving, savings
+
+
+def service_dict(service: Service) -> dict[str, Any]:
+    """The question of one service, but for its workload."""
+    return {
+        "name": service.name,
+        "model": service.model.name,
+        "traffic": _traffic(service.traffic),
+        "patience": {limit.measure.name: limit.seconds for limit in service.patience},
+        "goodput": _goodput(service.goodput) if service.goodput else None,
+        "deployment": dict(service.engine),
+        "choices": {key: list(values) for key, values in service.choices.items()},
+        "disaggregated": service.disaggregated,
+        "api_price": asdict(service.api_price) if service.api_price else None,
+    }
+
+
+def _traffic(traffic: Traffic) -> dict[str, Any]:
+    return {
+        "peak_rps": traffic.peak_rps,
+        "peak_from": traffic.peak_from or None,
+        "growth": traffic.growth,
+        "margin": traffic.margin,
+        "planned_rps": traffic.planned_rps,
+        "hours": list(traffic.hours) or None,
+        "hours_from": traffic.hours_from or None,
+        "users": traffic.users,
+    }
+
+
+def _goodput(goodput: Goodput) -> dict[str, Any]:
+    return {"share": goodput.share, "limits_s": dict(goodput.limits)}
+
+
+def frontier_dicts(points: Sequence[FrontierPoint], asked: FrontierPoint | None) -> list[dict[str, Any]]:
+    """Every point with what it saves against the one that was asked for."""
+    return [_saving(saving, asked) for saving in savings(points, asked)]
+
+
+def _saving(saving: Saving, asked: FrontierPoint | None) -> dict[str, Any]:
+    point = saving.point
+    return {
+        "measure": point.measure.name,
+        "seconds": point.seconds,
+        "asked": point is asked,
+        "candidate": point.candidate or None,
+        "gpus": point.gpus,
+        "gpus_surely": point.gpus_surely,
+        "usd_per_month": point.usd_per_month,
+        "usd_per_month_surely": point.usd_per_month_surely,
+        "saved_gpus": saving.gpus,
+        "saved_usd_per_month": saving.usd_per_month,
+        "usd_per_month_per_second": saving.usd_per_second,
+    }

@@ -51,31 +51,60 @@ def deployments(gpus: tuple[Gpu, ...]) -> Iterator[Deployment]:
                     )
 
 
-def confident(values: np.ndarray, percent: float) -> float:
-    """The percentile that 95 of 100 runs stay below, by 16 batch means."""
+def confident(values: np.ndarray, percent: float) -> tuple[float, float]:
+    """The percentile, and the one that 95 of 100 runs stay below, by 16 batch means."""
     over = (values > np.percentile(values, percent)).astype(float)
     error = np.std([part.mean() for part in np.array_split(over, 16)], ddof=1) / 4
-    return float(np.percentile(values, min(100.0, percent + 175.3 * 2**0.5 * error)))
-
-
-def holds(deployment: Deployment, asks: list[Ask], requests_per_s: float) -> bool:
-    setup = setup_of(deployment)
-    arrival_s = np.cumsum(WORK.gaps[:REQUESTS] / WORK.gaps[:REQUESTS].mean())
-    rows = np.arange(REQUESTS)
-    if len(WORK) > REQUESTS:  # 16 stretches, evenly spread
-        starts = np.linspace(0, len(WORK) - REQUESTS // 16, 16).astype(int)
-        rows = np.concatenate([np.arange(start, start + REQUESTS // 16) for start in starts])
-        arrival_s = np.cumsum(WORK.gaps[rows] / WORK.gaps[rows].mean())
-    prompts, outputs = WORK.prompt_tokens[rows], WORK.output_tokens[rows]
-    backlog = np.tile(np.arange(len(rows)), 8)
-    all_at_once = simulate(
-        setup.config, setup.cost, Requests.of(np.zeros(len(backlog)), prompts[backlog], outputs[backlog])
+    return float(np.percentile(values, percent)), float(
+        np.percentile(values, min(100.0, percent + 175.3 * 2**0.5 * error))
     )
-    ends = np.sort(all_at_once.finish_s)
+
+
+def dealt(replicas: int, count: int) -> tuple[list[int], list[float]]:
+    """The requests that one of so many replicas gets when they take turns, and the time since the one before.
+
+    The workload over and over, but for its last requests where 2 or 3 divides their number; of replicas, the next lower
+    power of two or three times one.
+    """
+    one_in = max(n for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) if n <= replicas)
+    there = len(WORK)
+    while one_in > 1 and math.gcd(there, 6) > 1:
+        there -= 1
+    length = max(there, count)
+    got = [(one_in * (turn + 1) - (one_in == 1)) % there for turn in range(length)]
+    waited = [sum(WORK.gaps[(last - back) % there] for back in range(one_in)) for last in got]
+    if length > count:  # 16 stretches, evenly spread
+        starts = np.linspace(0, length - count // 16, 16).astype(int)
+        kept = [place for start in starts for place in range(start, start + count // 16)]
+        return [got[place] for place in kept], [waited[place] for place in kept]
+    return got, waited
+
+
+def saturated(deployment: Deployment) -> float:
+    setup, rows = setup_of(deployment), dealt(1, REQUESTS)[0]
+    backlog = np.tile(rows, 8)
+    work = Requests.of(np.zeros(len(backlog)), WORK.prompt_tokens[backlog], WORK.output_tokens[backlog])
+    ends = np.sort(simulate(setup.config, setup.cost, work).finish_s)
     quarter = len(ends) // 4
-    if requests_per_s > 0.95 * 2 * quarter / (ends[3 * quarter] - ends[quarter]):
-        return False
-    arrival_s = arrival_s / requests_per_s
+    return float(2 * quarter / (ends[3 * quarter] - ends[quarter]))
+
+
+def holds(deployment: Deployment, asks: list[Ask], rps: float, replicas: int) -> bool:
+    short, long = (measured(deployment, asks, rps, replicas, times) for times in (1, 4))
+    return all(
+        min(above, max(value, surer)) <= ask.seconds
+        for ask, (value, above), (_value, surer) in zip(asks, short, long, strict=True)
+    )
+
+
+def measured(
+    deployment: Deployment, asks: list[Ask], rps: float, replicas: int, times: int
+) -> list[tuple[float, float]]:
+    """What is asked, of one of so many replicas."""
+    setup = setup_of(deployment)
+    rows, waited = dealt(replicas, min(times * REQUESTS, len(WORK)))
+    prompts, outputs = WORK.prompt_tokens[rows], WORK.output_tokens[rows]
+    arrival_s = np.cumsum(np.array(waited) / np.mean(waited)) * replicas / rps
     outcome = simulate(setup.config, setup.cost, Requests.of(arrival_s, prompts, outputs))
     first_s, last_s = outcome.first_token_s + setup.request_s, outcome.finish_s + setup.request_s
     inside = arrival_s >= min(3 * (last_s - arrival_s).mean(), 0.2 * arrival_s[-1])
@@ -85,10 +114,7 @@ def holds(deployment: Deployment, asks: list[Ask], requests_per_s: float) -> boo
         "tpot": (last_s - first_s) / np.maximum(outputs - 1, 1),
     }
     many = {"tpot": outputs > 1}
-    return all(
-        confident(seconds[ask.latency][inside & many.get(ask.latency, inside)], ask.percent) <= ask.seconds
-        for ask in asks
-    )
+    return [confident(seconds[ask.latency][inside & many.get(ask.latency, inside)], ask.percent) for ask in asks]
 
 
 def cheapest(asks: list[Ask], rps: float, gpus: tuple[Gpu, ...], most: int) -> tuple[float, int] | None:
@@ -96,8 +122,9 @@ def cheapest(asks: list[Ask], rps: float, gpus: tuple[Gpu, ...], most: int) -> t
     found: list[tuple[float, int]] = []
     for deployment in deployments(gpus):
         assert deployment.gpu is not None
+        highest = 0.95 * saturated(deployment)
         for replicas in range(1, most // deployment.tp + 1):
-            if holds(deployment, asks, rps / replicas):
+            if rps / replicas <= highest and holds(deployment, asks, rps, replicas):
                 count = replicas * deployment.tp
                 found.append((count * PRICES[deployment.gpu.id], count))
                 break

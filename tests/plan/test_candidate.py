@@ -6,6 +6,7 @@ import pytest
 from bide.facts.deployment import Deployment
 from bide.facts.gpus import find_gpu
 from bide.facts.hf import from_config
+from bide.physics.profile import load_profile
 from bide.physics.stepwork import kv_read
 from bide.plan.candidate import ENDS, Candidate, candidates
 from bide.plan.mix import held_bytes, held_mix, read_bytes, running_mix
@@ -154,3 +155,13 @@ def test_an_engine_that_reserves_the_output_holds_fewer() -> None:
     assert deployment.engine.reserves_output
     assert max(running_mix(work)) == 1536  # 1,000 + 500, in bins of 64
     assert max(held_mix(work, deployment)) == 2048
+
+
+def test_engines_are_simulated_with_what_their_schedulers_do_otherwise() -> None:
+    one = Service("chat", from_config(LLAMA, "llama"), workload(1000, 100), Traffic(1.0), PATIENCE)
+    hardware, known = Hardware((find_gpu("h100-sxm"),), 8), load_profile()
+    engines = [replace(one, engine={**FIXED, "engine": name}) for name in ("vllm", "sglang", "tensorrt-llm")]
+    made = [next(iter(candidates(each, hardware, known))) for each in engines]
+    vllm, sglang, tensorrt = (found.setup.config for found in made if isinstance(found, Candidate))
+    assert [config.prompts_alone for config in (vllm, sglang, tensorrt)] == [False, True, False]
+    assert [config.reserved_output_tokens for config in (vllm, sglang, tensorrt)] == [0, 0, 100]

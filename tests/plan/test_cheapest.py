@@ -101,7 +101,7 @@ def test_sharing_saves_a_spare_replica() -> None:
     assert shared.saved_gpus == sum(option.gpus for option in alone) - shared.option.gpus > 0
     assert shared.saved_usd_per_hour == pytest.approx(2.5 * shared.saved_gpus)
     plans = [ServicePlan(one, option, (), (), ()) for one, option in zip((CHAT, SEARCH), alone, strict=True)]
-    (proved,) = kept_shared([shared], plans, terms)
+    (proved,) = kept_shared([shared], plans, terms, hardware.max_gpus - shared.option.gpus)
     assert [proof.met for proof in proved.verified] == [True, True]
     assert [{measure.latency for measure in proof.seconds} for proof in proved.verified] == [
         {"ttft", "tpot", "e2e"}
@@ -121,7 +121,7 @@ def test_a_mixed_fleet_is_the_cheapest_pair_of_different_cards(monkeypatch: pyte
     work = Workload(prompt, np.full(len(prompt), 100), poisson_gaps(len(prompt)), Source("by hand", kind="given"))
     hardware = replace(HARDWARE, prices={"h100-sxm": 2.5, "l40s": 0.5})
     hasty = (Limit(Measure("ttft", 95.0), 1.0),)
-    both_kinds = replace(CHAT, workload=work, traffic=Traffic(12.0, 1.5), patience=hasty)
+    both_kinds = replace(CHAT, workload=work, traffic=Traffic(20.0, 1.5), patience=hasty)
     single = field(both_kinds, hardware).cheapest(math.inf)
     assert single is not None
     (split,) = splits(both_kinds)
@@ -135,7 +135,8 @@ def test_a_mixed_fleet_is_the_cheapest_pair_of_different_cards(monkeypatch: pyte
     assert [option.candidate.gpu.id for option in found.options] == ["l40s", "h100-sxm"]
     assert found.usd_per_hour == pytest.approx(min(short[0] + long[1], short[1] + long[0]))
     assert found.saved_usd_per_hour == pytest.approx(usd(single) - found.usd_per_hour)
-    proved = operated(ServicePlan(both_kinds, single, (), (), (), mixed=found), Terms(hardware, Fleet(), PROFILE)).mixed
+    plan = ServicePlan(both_kinds, single, (), (), (), mixed=found)
+    proved = operated(plan, Terms(hardware, Fleet(), PROFILE), hardware.max_gpus - found.gpus).mixed
     assert proved is not None
     assert all(part.verified and part.verified.met and part.operation for part in (proved.short, proved.long))
     assert json.loads(json.dumps(mixed_dict(proved), allow_nan=False))["gpus"] == proved.gpus

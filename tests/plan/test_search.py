@@ -17,9 +17,10 @@ from bide.plan.answer import Option, Plan
 from bide.plan.as_dict import plan_dict
 from bide.plan.capacity import Capacity
 from bide.plan.question import Fleet, Goodput, Hardware, Limit, Measure, Question, Service, Traffic
+from bide.plan.offer import Terms
 from bide.plan.search import Offer, Progress, offer, plan
 from bide.plan.service_file import read_question
-from bide.plan.verify import verified
+from bide.plan.verify import proven, verified
 from bide.workload.lengths import described_workload
 from plan_inputs import LLAMA
 
@@ -248,8 +249,28 @@ def test_a_fleet_that_is_too_small_grows_until_it_holds() -> None:
     assert proof.met
     assert proof.added == proof.replicas - 1
     assert 1 < proof.replicas <= needed  # a replica of a fleet has more even traffic than one alone
+    assert proof.fewer is not None
+    assert (proof.fewer.replicas, proof.fewer.met) == (proof.replicas - 1, False)  # else it had stopped there
     capped = verified(trial, trial.probes, 1, 2, "round-robin")
     assert (capped.replicas, capped.met) == (2, False)
+
+
+def test_a_fleet_grows_only_by_gpus_that_nobody_else_has() -> None:
+    option = replace(offered(service(60.0)).options[0], replicas=1)
+    terms = Terms(Hardware((H100,), 64), Fleet(), load_profile())
+    grown, proof = proven(option, terms, left_gpus=1)
+    assert (grown.replicas, proof.added, proof.met) == (2, 1, False)
+    same, proof = proven(option, terms, left_gpus=0)
+    assert (same.replicas, proof.added, proof.met) == (1, 0, False)
+
+
+def test_the_plan_is_no_larger_than_the_whole_fleet_needs() -> None:
+    # what a replica of a fleet gets is what is simulated, not the whole workload's unevenness
+    one = service(60.0, e2e_p95=8.0)
+    option = offered(one).options[0]
+    proof = verified(Capacity(option.candidate), (), option.replicas, option.replicas, "round-robin")
+    assert proof.met
+    assert proof.fewer is None or not proof.fewer.met
 
 
 def test_what_is_allowed_but_not_tried_is_said() -> None:

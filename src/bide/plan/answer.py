@@ -121,6 +121,8 @@ class Verified:
     stationary: bool
     added: int = 0
     """Replicas that the whole fleet needed beyond what one replica at its share of the load did."""
+    fewer: Verified | None = None
+    """The same with one replica fewer; None for a fleet of one, and where that one is too busy to be run."""
 
 
 @dataclass(frozen=True, slots=True)

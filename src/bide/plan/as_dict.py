@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from bide.interval import Interval
-from bide.plan.answer import Option, Plan, Reading, Row, ServicePlan
-from bide.plan.details_dict import details_dict
-from bide.plan.flags import serve_command
+from bide.plan.answer import Option, Plan, Row, ServicePlan
+from bide.plan.asked_dict import service_dict
+from bide.plan.details_dict import details_dict, reading_dict, span_dict
+from bide.plan.flags import serve_command, serving
 from bide.plan.operation_dict import (
     cost_dict,
-    interval_dict,
     mixed_dict,
     operation_dict,
     shared_dict,
@@ -19,7 +18,6 @@ from bide.plan.operation_dict import (
     verified_dict,
 )
 from bide.plan.question import Service
-from bide.plan.telling import asked_point
 from bide.workload.requests import LengthSummary, summarise
 
 
@@ -59,13 +57,8 @@ def _service(plan: ServicePlan) -> dict[str, Any]:
         "chosen": _option(plan.chosen) if plan.chosen else None,
         "others": [_option(option) for option in plan.others],
         "fleets": [_row(row) for row in plan.rows],
-        "doublings": [_doubling(line) for line in plan.doublings],
         "verified": verified_dict(plan.verified) if plan.verified else None,
-        "frontier": frontier_dicts(plan.frontier, asked_point(plan)),
-        "streaming": frontier_dicts(plan.streaming, asked_point(plan)),
-        "swings": [asdict(swing) for swing in plan.swings],
-        "measure_with": plan.measure_with or None,
-        "tried": asdict(plan.tried) if plan.tried else None,
+        **details_dict(plan),
         "mixed": mixed_dict(plan.mixed) if plan.mixed else None,
         "operation": operation_dict(plan.operation) if plan.operation else None,
         "rejections": [rejection.to_dict() for rejection in plan.rejections],
@@ -109,12 +102,12 @@ def _option(option: Option) -> dict[str, Any]:
             "kv_bytes_per_token_per_gpu": memory.kv.per_gpu.growing_bytes_per_token,
             "request_bytes_per_gpu": candidate.held_bytes,
             "requests_at_once": candidate.likely.slots,
-            "pool_bytes_per_gpu": _interval(memory.pool_bytes),
+            "pool_bytes_per_gpu": span_dict(memory.pool_bytes),
             "ledger": memory.ledger.to_dict(),
         },
-        "reading": _reading(option.reading),
-        "highest_kept_rps_per_replica": _interval(option.kept_rps),
-        "highest_stable_rps_per_replica": _interval(option.highest_stable_rps),
+        "reading": reading_dict(option.reading),
+        "highest_kept_rps_per_replica": span_dict(option.kept_rps),
+        "highest_stable_rps_per_replica": span_dict(option.highest_stable_rps),
         "cost": cost_dict(option.cost) if option.cost else None,
         "serve": serve_command(candidate.deployment),
         "serve_remarks": list(serving(candidate.deployment).remarks),
@@ -128,39 +121,5 @@ def _row(row: Row) -> dict[str, Any]:
         "running_requests_per_gpu": row.running_per_gpu,
         "kept": row.met,
         "kept_surely": row.met_surely,
-        **_reading(row.reading),
+        **reading_dict(row.reading),
     }
-
-
-def _doubling(line: Doubling) -> dict[str, Any]:
-    return {
-        "way": line.way,
-        "gpus": line.gpus,
-        "replicas": line.replicas,
-        "tp": line.tp,
-        "running_requests_per_gpu": line.running_per_gpu,
-        "kept": line.met,
-        "faster_share": line.faster,
-        **_reading(line.reading),
-    }
-
-
-def _reading(reading: Reading) -> dict[str, Any]:
-    return {
-        "requests_per_s_per_replica": reading.requests_per_s,
-        "seconds": {measure.name: _interval(seconds) for measure, seconds in reading.seconds.items()},
-        "goodput_ratio": _interval(reading.goodput_ratio),
-        "running_requests": reading.running_requests,
-        "prefill_share": reading.prefill_share,
-        "cached_share": reading.cached_share,
-        "preemptions_per_request": reading.preemptions_per_request,
-        "bound": reading.bound,
-        "goodput_ratio": _interval(reading.goodput_ratio),
-        "cached_share_of_prompt_tokens": reading.cached_share,
-        "preemptions_per_request": reading.preemptions_per_request,
-    }
-
-
-def _interval(interval: Interval | None) -> dict[str, float | None] | None:
-    """`high` is null where the slow end is unstable, the whole where the likely case is."""
-    return None if interval is None else interval_dict(interval)

@@ -1,14 +1,11 @@
-"""What a service asks for, and what other patience would take, as plain data."""
+"""What a service asks for, as plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bide.plan.answer import FrontierPoint
 from bide.plan.question import Goodput, Service, Traffic
-from bide.plan.telling import Saving, savings
 
 
 def service_dict(service: Service) -> dict[str, Any]:
@@ -41,25 +38,3 @@ def _traffic(traffic: Traffic) -> dict[str, Any]:
 
 def _goodput(goodput: Goodput) -> dict[str, Any]:
     return {"share": goodput.share, "limits_s": dict(goodput.limits)}
-
-
-def frontier_dicts(points: Sequence[FrontierPoint], asked: FrontierPoint | None) -> list[dict[str, Any]]:
-    """Every point with what it saves against the one that was asked for."""
-    return [_saving(saving, asked) for saving in savings(points, asked)]
-
-
-def _saving(saving: Saving, asked: FrontierPoint | None) -> dict[str, Any]:
-    point = saving.point
-    return {
-        "measure": point.measure.name,
-        "seconds": point.seconds,
-        "asked": point is asked,
-        "candidate": point.candidate or None,
-        "gpus": point.gpus,
-        "gpus_surely": point.gpus_surely,
-        "usd_per_month": point.usd_per_month,
-        "usd_per_month_surely": point.usd_per_month_surely,
-        "saved_gpus": saving.gpus,
-        "saved_usd_per_month": saving.usd_per_month,
-        "usd_per_month_per_second": saving.usd_per_second,
-    }

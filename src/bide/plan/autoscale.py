@@ -9,6 +9,7 @@ the replicas this is exact; no grid of times is needed.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from bide.plan.day import HOURS, Day
@@ -62,11 +63,14 @@ class Autoscaling:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A service's day against what a replica carries. `carried_share`: of the planned peak, by one replica."""
+    """A service's day against what replicas carry. `carried_share`: of the planned peak, by one replica."""
 
     day: Day
     carried_share: float
     scale_up_s: float
+    levels: tuple[float, ...] = ()
+    """Of the planned peak, what 1, 2, 3, ... replicas carry together; never falling. Each of few carries less than each
+    of many: what it gets is less even."""
 
     @property
     def scale_up_h(self) -> float:
@@ -79,7 +83,13 @@ class Demand:
 
     def needed(self, share: float) -> int:
         """Replicas for this share of the planned peak; one is always there."""
+        if self.levels and share <= self.levels[-1]:
+            return bisect_left(self.levels, share) + 1
         return max(1, math.ceil(share / self.carried_share))
+
+    def level(self, replicas: int) -> float:
+        """The share of the planned peak that so many carry."""
+        return self.levels[replicas - 1] if 0 < replicas <= len(self.levels) else replicas * self.carried_share
 
     def replica_hours(self) -> float:
         """Started by the clock: at any time the most that is needed until a start's time later."""
@@ -93,7 +103,7 @@ class Demand:
 
     def _hours(self, replicas: int, growth: float, widened_h: float) -> float:
         """Hours in which more than so many are wanted."""
-        return self.day.hours_above(replicas * self.carried_share / growth, widened_h)
+        return self.day.hours_above(self.level(replicas) / growth, widened_h)
 
     def fewest_standing(self) -> int:
         """So many replicas that the load above what they carry never grows by more than LARGEST_GROWTH in a start."""
@@ -108,7 +118,7 @@ class Demand:
 
         Falls with `standing`: fewer ends are left to grow to.
         """
-        return self.day.steepest(self.scale_up_h, standing * self.carried_share)
+        return self.day.steepest(self.scale_up_h, self.level(standing))
 
 
 def autoscaling(

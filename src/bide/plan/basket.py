@@ -2,6 +2,10 @@
 
 Common random numbers: two candidates, or two rates, differ in what they do and not in what they were
 sent. Pairs of lengths stay together, and gaps between arrivals keep the unevenness of the workload.
+
+A replica of many does not get the workload but every k-th request of it, which comes more evenly: a burst
+is shared out. Its basket is the workload played over and over, of which it takes one and leaves k - 1
+(`random` routers: leaves k - 1 on average), so that what it gets in a row is what a replica of k would get.
 """
 
 from __future__ import annotations
@@ -29,7 +33,21 @@ REQUESTS, REQUESTS_FOR_P99 = 2048, 4096
 """Requests of a run: a shorter workload is played over and over, of a longer one stretches are taken. The few that a
 99th percentile is made of need a longer run."""
 _P99 = 99.0
+_MOST = 16384
+"""Requests of a longer run than usual."""
 _STRETCHES = 16
+_SEED = 20240601
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Of the requests, one in so many; in turn or drawn."""
+
+    one_in: int = 1
+    at_random: bool = False
+
+
+WHOLE = Share()
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +76,33 @@ class Basket:
         part = replace(self.traffic.taken(np.arange(len(self))[rows]), arrival_s=arrival_s[rows])
         return requests_of(part, config)
 
+    @property
+    def gaps_s(self) -> Floats:
+        """Before each request."""
+        import numpy as np
+
+        return np.diff(self.traffic.arrival_s, prepend=0.0)
+
     def repeated(self, at_least: int) -> Basket:
         """The whole over and over until it has so many; what prompts share, they share within one round."""
-        return self if at_least <= len(self) else _taken(self, _rows(len(self), at_least))
+        rows = _rows(len(self), at_least)
+        return self if at_least <= len(self) else _taken(self, rows, self.gaps_s[rows])
 
 
-def basket_of(service: Service) -> Basket:
-    """The basket of `service`, kept for the next candidate."""
-    return _basket_of(Same(service))
+def basket_of(service: Service, share: Share = WHOLE, times: int = 1) -> Basket:
+    """The basket of `service`, kept for the next candidate.
+
+    `times` as many requests as a run usually has, as far as the workload has them: more of the same would be no surer.
+    """
+    return _basket_of(Same(service), share, times)
 
 
-@lru_cache(maxsize=64)
-def _basket_of(kept: Same[Service]) -> Basket:
+@lru_cache(maxsize=256)
+def _basket_of(kept: Same[Service], share: Share, times: int) -> Basket:
     service = kept.value
-    return basket_with(service, len(service.workload) if service.classes else run_requests(service))
+    usual = len(service.workload) if service.classes else run_requests(service)
+    there = max(usual, min(len(service.workload), _MOST))
+    return basket_with(service, min(times * usual, there), share)
 
 
 def run_requests(service: Service) -> int:
@@ -80,11 +111,36 @@ def run_requests(service: Service) -> int:
     return REQUESTS_FOR_P99 if rare else REQUESTS
 
 
-def basket_with(service: Service, requests: int) -> Basket:
+def basket_with(service: Service, requests: int, share: Share = WHOLE) -> Basket:
     """A basket of so many requests."""
     work = service.workload
     whole = Basket(_traffic(service, work.arrivals_s(1.0)), tuple(group.rows for group in service.classes))
-    return _taken(whole, _rows(len(work), requests))
+    if share.one_in > 1:
+        return _taken(whole, *_dealt(whole.traffic.arrival_s, share, requests))
+    rows = _rows(len(work), requests)
+    return _taken(whole, rows, whole.gaps_s[rows])
+
+
+def _dealt(arrival_s: Floats, share: Share, requests: int) -> tuple[Ints, Floats]:
+    """Rows that one replica gets of a workload that is played over and over, and the gaps between them.
+
+    The workload is cut to a number of requests that neither 2 nor 3 divides, as k has no other factors: then every k-th
+    comes by all of them.
+    """
+    import numpy as np
+
+    there = next(count for count in range(len(arrival_s), 0, -1) if count % 2 and count % 3)
+    count = max(there, requests)
+    steps = np.full(count, share.one_in)
+    if share.at_random:
+        steps = np.random.default_rng(_SEED).geometric(1 / share.one_in, count)
+    place = np.cumsum(steps)
+    gaps = np.diff(arrival_s[:there], prepend=0.0)
+    rounds, rows = np.divmod(place, there)
+    when_s = rounds * float(gaps.sum()) + np.cumsum(gaps)[rows]
+    between_s = np.diff(when_s, prepend=when_s[0] - gaps.mean() * steps[0])
+    kept = _rows(count, requests)
+    return rows[kept], between_s[kept]
 
 
 def _percent(ask: Ask) -> float:
@@ -114,12 +170,14 @@ def _rows(there: int, count: int) -> Ints:
     return (starts[:, None] + np.arange(length)).ravel()
 
 
-def _taken(basket: Basket, rows: Ints) -> Basket:
-    """Those rows, one after another at a mean rate of 1."""
+def _taken(basket: Basket, rows: Ints, gaps: Floats) -> Basket:
+    """Those rows, one after another with gaps in proportion, at a mean rate of 1.
+
+    What prompts share, they share within a round: until rows begin anew.
+    """
     import numpy as np
 
     traffic = basket.traffic
-    gaps = np.diff(traffic.arrival_s, prepend=0.0)[rows]
     blocks = traffic.blocks.taken(rows) if traffic.blocks else None
     if blocks is not None:
         rounds = np.repeat(np.cumsum(np.diff(rows, prepend=-1) < 0), blocks.counts)

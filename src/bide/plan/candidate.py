@@ -72,8 +72,9 @@ class Candidate:
 
     @cached_property
     def setup(self) -> ReplicaSetup:
-        """For the simulator, with likely step times and pool."""
-        return setup_of_case(self.case, self.profile)
+        """For the simulator, with likely step times and pool; engines that set output aside do so for the longest."""
+        longest = int(self.service.workload.output_tokens.max())
+        return setup_of_case(self.case, self.profile).reserving(longest, stated=False)
 
     def setup_at(self, end: End) -> ReplicaSetup:
         """At one end of step times and pool size."""
@@ -88,13 +89,9 @@ class Candidate:
         return self.setup.slowed(factor).holding(pool)
 
     @cached_property
-    def ends(self) -> tuple[Replica, Replica, Replica]:
-        """In closed form, for explanation: fast, likely and slow."""
-        return _replicas(self)
-
-    @property
     def likely(self) -> Replica:
-        return self.ends[1]
+        """In closed form, for explanation, with likely step times and pool."""
+        return _replica(self)
 
     @cached_property
     def held(self) -> dict[int, float]:
@@ -158,26 +155,19 @@ def candidate(service: Service, gpu: Gpu, setting: Raw, profile: Profile) -> Can
         return Rejection(name, str(error), None, None, "", "")
 
 
-def _replicas(made: Candidate) -> tuple[Replica, Replica, Replica]:
+def _replica(made: Candidate) -> Replica:
     case, work, deployment = made.case, made.service.workload, made.deployment
     found = reached(made.profile, case.names)
-    table, kv_bytes = roofline(case.amounts, found), read_bytes(case.read, running_mix(work))
-    fast, slow = made.spreads["tpot_s"]
-
-    def replica(factor: float, pool: Pool) -> Replica:
-        return Replica(
-            table.slowed(factor),
-            work,
-            kv_bytes,
-            pool_requests=requests_at_once(pool, made.held) * deployment.dp,
-            most_requests=case.most_requests,
-            budget_tokens=deployment.max_num_batched_tokens,
-            request_s=float(found.request_s),
-            batches=case.batches,
-        )
-
-    small, middle, large = case.memory.pools
-    return replica(fast, large), replica(1.0, middle), replica(slow, small)
+    return Replica(
+        roofline(case.amounts, found),
+        work,
+        read_bytes(case.read, running_mix(work)),
+        pool_requests=requests_at_once(case.memory.pool, made.held) * deployment.dp,
+        most_requests=case.most_requests,
+        budget_tokens=deployment.max_num_batched_tokens,
+        request_s=float(found.request_s),
+        batches=case.batches,
+    )
 
 
 def _deployment(service: Service, gpu: Gpu, setting: Raw) -> Deployment | Rejection:

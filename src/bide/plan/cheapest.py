@@ -60,7 +60,7 @@ class Field:
     def _of(self, group: Group, usd_per_hour: float) -> Iterator[_Bound]:
         for found in members(self.service, group, self.terms.profile):
             if isinstance(found, Candidate):
-                trial = capacity_of(found)
+                trial = capacity_of(found, router=self.terms.fleet.router)
                 least = math.ceil(self.service.traffic.planned_rps / trial.bound_rps())
                 yield _Bound(trial, least, usd_per_hour, self.terms.spare)
 

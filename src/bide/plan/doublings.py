@@ -25,7 +25,7 @@ def rows(option: Option, trial: Capacity, terms: Terms) -> Iterator[Row]:
     answers = {option.replicas, option.replicas_surely or option.replicas}
     doubled = {2**n for n in range((2 * max(answers) - 1).bit_length() + 1)}
     for replicas in sorted(answers | {count for count in doubled if count <= most}):
-        reading = read_replica(trial, planned_rps / replicas)
+        reading = read_replica(trial, planned_rps / replicas, replicas)
         surely = option.replicas_surely is not None and replicas >= option.replicas_surely
         yield Row(replicas * option.candidate.gpus, replicas, reading, replicas >= option.replicas, surely)
 
@@ -47,7 +47,7 @@ def doublings(option: Option, found: tuple[Row, ...], terms: Terms) -> Iterator[
         if wide is None:
             continue
         replicas = gpus // wide.candidate.gpus
-        reading = read_replica(wide, service.traffic.planned_rps / replicas)
+        reading = read_replica(wide, service.traffic.planned_rps / replicas, replicas)
         needed = wide.fewest(service.traffic.planned_rps, replicas, asks_of(service))
         deployed = wide.candidate.deployment.tp
         yield _line("tp", gpus, replicas, deployed, reading, needed is not None, before, service)
@@ -67,11 +67,11 @@ def _wider(chosen: Candidate, gpus: int, terms: Terms) -> Capacity | None:
     if tp > min(chosen.gpu.node_gpus, _WIDEST) or gpus > terms.hardware.max_gpus:
         return None
     if tp == chosen.deployment.tp:
-        return capacity_of(chosen)
+        return capacity_of(chosen, router=terms.fleet.router)
     setting = {**chosen.setting, "tp": tp, **({"ep": tp} if "ep" in chosen.setting else {})}
     free = {key: value for key, value in chosen.service.engine.items() if key not in ("tp", "ep")}
     found = candidate(replace(chosen.service, engine=free), chosen.gpu, setting, terms.profile)
-    return capacity_of(found) if isinstance(found, Candidate) else None
+    return capacity_of(found, router=terms.fleet.router) if isinstance(found, Candidate) else None
 
 
 def _line(

@@ -85,7 +85,7 @@ def option_of(trial: Capacity, replicas: int, terms: Terms) -> Option:
     service = candidate.service
     planned_rps = service.traffic.planned_rps
     price = price_of(candidate.gpu, hardware.prices, hardware.price_multiplier, hardware.price_note)
-    reading = read_replica(trial, planned_rps / replicas)
+    reading = read_replica(trial, planned_rps / replicas, replicas)
     slow, likely, fast = (trial.saturated_rps(end) for end in ("slow", "likely", "fast"))
     bought = (replicas + terms.spare) * candidate.gpus
     return Option(
@@ -121,7 +121,7 @@ class _Search:
             if isinstance(found, Rejection):
                 self.refused.append(found)
             else:
-                self.trials.append(capacity_of(found, *probes))  # type: ignore[arg-type]
+                self.trials.append(capacity_of(found, *probes, router=self.terms.fleet.router))  # type: ignore[arg-type]
         self.places.append((group, range(first, len(self.trials)), refused))
 
     def offer(self) -> GpuOffer:

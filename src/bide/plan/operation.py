@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bide.facts.gpus import Gpu
@@ -51,11 +52,11 @@ class Operation:
 
 def operation_of(chosen: Chosen, service: Service, fleet: Fleet, capacity: Capacity) -> Operation | None:
     """Of a fleet for `service`, whose replica's `capacity` is at hand; None where no rate keeps the patience."""
-    highest_rps = capacity.highest_rate()
+    highest_rps = capacity.highest_rate(replicas=chosen.replicas)
     if highest_rps is None:
         return None
     highest_rps = min(highest_rps, _carried_rps(chosen, service, highest_rps))
-    scaled = _autoscaling(chosen, service, fleet, highest_rps)
+    scaled = _autoscaling(chosen, service, fleet, capacity, highest_rps)
     share = mean_share(service.traffic)
     api = service.api_price
     return Operation(
@@ -68,7 +69,7 @@ def operation_of(chosen: Chosen, service: Service, fleet: Fleet, capacity: Capac
 
 def operation_for(option: Option, service: Service, fleet: Fleet) -> Operation | None:
     """Of an option of the plan."""
-    return operation_of(Chosen.of(option), service, fleet, capacity_of(option.candidate))
+    return operation_of(Chosen.of(option), service, fleet, capacity_of(option.candidate, router=fleet.router))
 
 
 def _carried_rps(chosen: Chosen, service: Service, highest_rps: float) -> float:
@@ -77,12 +78,28 @@ def _carried_rps(chosen: Chosen, service: Service, highest_rps: float) -> float:
     return planned / chosen.replicas if planned <= highest_rps * (chosen.replicas - 1) else highest_rps
 
 
-def _autoscaling(chosen: Chosen, service: Service, fleet: Fleet, highest_rps: float) -> Autoscaling | None:
+def _autoscaling(
+    chosen: Chosen, service: Service, fleet: Fleet, capacity: Capacity, highest_rps: float
+) -> Autoscaling | None:
     if not service.traffic.hours:
         return None
-    demand = Demand(Day(service.traffic.hours), highest_rps / service.traffic.planned_rps, fleet.scale_up_s)
+    planned_rps = service.traffic.planned_rps
+    levels = tuple(carried / planned_rps for carried in _carried_together(capacity, chosen.replicas, highest_rps))
+    demand = Demand(Day(service.traffic.hours), highest_rps / planned_rps, fleet.scale_up_s, levels)
     price = chosen.price.usd_per_hour if chosen.price else None
     return autoscaling(demand, chosen.replica_gpus, chosen.standing_by, price, chosen.replicas)
+
+
+def _carried_together(capacity: Capacity, replicas: int, highest_rps: float) -> Iterator[float]:
+    """Requests a second that fleets of 1, 2, ... up to `replicas` carry."""
+    by_share: dict[int, float] = {}
+    most = 0.0
+    for count in range(1, replicas + 1):
+        share = capacity.shared(count)
+        if share not in by_share:
+            by_share[share] = capacity.highest_rate(replicas=count) or 0.0
+        most = max(most, count * min(by_share[share], highest_rps))
+        yield most
 
 
 def _thresholds(
@@ -92,8 +109,8 @@ def _thresholds(
     fewest = scaled.min_replicas if scaled else 1 + chosen.standing_by
     rate = kept_rps(highest_rps, ASSUMED_GROWTH if growth is None else growth)
     return thresholds(
-        _state(capacity, rate),
-        _state(capacity, highest_rps),
+        _state(capacity, rate, chosen.replicas),
+        _state(capacity, highest_rps, chosen.replicas),
         replicas=(fewest, chosen.replicas + chosen.standing_by),
         standing_by=chosen.standing_by,
         scale_up_s=fleet.scale_up_s,
@@ -101,5 +118,5 @@ def _thresholds(
     )
 
 
-def _state(capacity: Capacity, requests_per_s: float) -> ReplicaState:
-    return replica_state(capacity.setup("likely"), capacity.basket, requests_per_s)
+def _state(capacity: Capacity, requests_per_s: float, replicas: int) -> ReplicaState:
+    return replica_state(capacity.setup("likely"), capacity.served(replicas), requests_per_s)

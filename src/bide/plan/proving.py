@@ -17,42 +17,48 @@ from bide.plan.splitting import MixedFleet, Part
 from bide.plan.verify import proven
 
 
-def operated(plan: ServicePlan, terms: Terms) -> ServicePlan:
+def operated(plan: ServicePlan, terms: Terms, left_gpus: int) -> ServicePlan:
     """The plan of one service with its operation, and without a mixed fleet that turned out to cost as much."""
     if plan.chosen is None:
         return plan
-    mixed = _proved_mixed(plan.mixed, plan.chosen, terms) if plan.mixed else None
+    mixed = _proved_mixed(plan.mixed, plan.chosen, terms, left_gpus) if plan.mixed else None
     return replace(plan, operation=operation_for(plan.chosen, plan.service, terms.fleet), mixed=mixed)
 
 
-def kept_shared(shared: Sequence[SharedFleet], plans: Sequence[ServicePlan], terms: Terms) -> tuple[SharedFleet, ...]:
+def kept_shared(
+    shared: Sequence[SharedFleet], plans: Sequence[ServicePlan], terms: Terms, left_gpus: int
+) -> tuple[SharedFleet, ...]:
     """The shared fleets that still cost less than fleets apart, or are what makes the services fit."""
     bought = {plan.service.name: plan.bought for plan in plans}
     kept = []
     for fleet in shared:
         apart = [option for name in fleet.services for option in bought[name]]
-        proved = _proved_shared(fleet, terms)
+        proved = _proved_shared(fleet, terms, left_gpus)
         if bill_of_all([proved.option]) < bill_of_all(apart) or bill_of_all(apart)[2] > terms.hardware.max_gpus:
             kept.append(proved)
+            left_gpus -= proved.option.gpus - fleet.option.gpus
     return tuple(kept)
 
 
-def _proved_mixed(mixed: MixedFleet, single: Option, terms: Terms) -> MixedFleet | None:
+def _proved_mixed(mixed: MixedFleet, single: Option, terms: Terms, left_gpus: int) -> MixedFleet | None:
     """None where the parts grew until they cost as much as `single`."""
-    proved = replace(mixed, short=_proved(mixed.short, terms), long=_proved(mixed.long, terms), single=single)
+    short = _proved(mixed.short, terms, left_gpus)
+    left_gpus -= short.option.gpus - mixed.short.option.gpus
+    proved = replace(mixed, short=short, long=_proved(mixed.long, terms, left_gpus), single=single)
     return proved if proved.saved_usd_per_hour > 0 else None
 
 
-def _proved(part: Part, terms: Terms) -> Part:
-    option, proof = proven(part.option, terms)
+def _proved(part: Part, terms: Terms, left_gpus: int) -> Part:
+    option, proof = proven(part.option, terms, left_gpus)
     return Part(part.service, option, proof, operation_for(option, part.service, terms.fleet))
 
 
-def _proved_shared(shared: SharedFleet, terms: Terms) -> SharedFleet:
+def _proved_shared(shared: SharedFleet, terms: Terms, left_gpus: int) -> SharedFleet:
     """Verified once for each service, with as many replicas as the ones before took."""
     option, proofs = shared.option, []
     for place in range(len(shared.services)):
-        option, proof = proven(option, terms, _probes_of(shared.together, place))
+        grown = option.gpus - shared.option.gpus
+        option, proof = proven(option, terms, left_gpus - grown, _probes_of(shared.together, place))
         proofs.append(proof)
     operation = operation_for(option, shared.together, terms.fleet)
     return replace(shared, option=option, verified=tuple(proofs), operation=operation)

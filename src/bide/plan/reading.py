@@ -12,6 +12,7 @@ from bide.plan.candidate import Candidate
 from bide.plan.capacity import Capacity
 from bide.plan.mix import requests_at_once
 from bide.plan.question import Limit, Measure, Service
+from bide.simulate.fleet.rules import RouterName
 from bide.simulate.operating import Bound, Load, Mix
 from bide.simulate.solved import largest_part, solve
 
@@ -35,34 +36,36 @@ def shown_probes(service: Service) -> tuple[Probe, ...]:
     return (*probes, Probe(service.goodput)) if service.goodput else tuple(probes)
 
 
-def capacity_of(candidate: Candidate, *probes: Probe) -> Capacity:
+def capacity_of(candidate: Candidate, *probes: Probe, router: RouterName = "round-robin") -> Capacity:
     """The candidate's simulations, with everything that a reading shows."""
-    return Capacity(candidate, (*shown_probes(candidate.service), *probes))
+    return Capacity(candidate, (*shown_probes(candidate.service), *probes), router=router)
 
 
-def read_replica(capacity: Capacity, requests_per_s: float) -> Reading:
-    """A replica at `requests_per_s`, measured as its service asks."""
+def read_replica(capacity: Capacity, requests_per_s: float, replicas: int = 1) -> Reading:
+    """One of `replicas`, each at `requests_per_s`, measured as its service asks."""
     service = capacity.candidate.service
-    seen = capacity.at(requests_per_s)
+    seen = capacity.at(requests_per_s, replicas=replicas)
     measures = shown_measures(service.patience)
     return Reading(
         requests_per_s,
-        {measure: _interval(capacity, requests_per_s, Probe(measure)) for measure in measures},
+        {measure: _interval(capacity, requests_per_s, Probe(measure), replicas) for measure in measures},
         seen.running if seen else None,
         seen.prefill_share if seen else None,
         _bound(capacity.candidate, seen.running) if seen else "unstable",
-        goodput_ratio=_interval(capacity, requests_per_s, Probe(service.goodput)) if service.goodput else None,
+        goodput_ratio=_interval(capacity, requests_per_s, Probe(service.goodput), replicas)
+        if service.goodput
+        else None,
         cached_share=seen.cached_share if seen else None,
         preemptions_per_request=seen.preemptions_per_request if seen else None,
     )
 
 
-def _interval(capacity: Capacity, requests_per_s: float, probe: Probe) -> Interval | None:
+def _interval(capacity: Capacity, requests_per_s: float, probe: Probe, replicas: int) -> Interval | None:
     """From the fast to the slow end; an infinite end where only the slow one is too busy."""
-    likely = capacity.value(requests_per_s, probe)
+    likely = capacity.value(requests_per_s, probe, replicas=replicas)
     if not math.isfinite(likely):
         return None
-    fast, slow = (capacity.value(requests_per_s, probe, end) for end in ("fast", "slow"))
+    fast, slow = (capacity.value(requests_per_s, probe, end, replicas) for end in ("fast", "slow"))
     return spanning(fast, likely, slow)
 
 

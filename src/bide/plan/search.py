@@ -23,7 +23,7 @@ from bide.plan.details import detailed
 from bide.plan.frontier import Wait, waits
 from bide.plan.offer import GpuOffer, Terms, offer_of
 from bide.plan.proving import kept_shared, operated
-from bide.plan.purchase import Pick, purchase
+from bide.plan.purchase import Pick, Purchase, purchase
 from bide.plan.question import Fleet, Hardware, Question, Service
 from bide.plan.rejection import Rejection
 from bide.runners import Runner, serial
@@ -70,12 +70,10 @@ def plan(
     offers = _offers(question, terms, run, progress)
     options = [offer.options for offer in offers]
     bought = purchase(question, options, Field.under(terms))
-    services = tuple(
-        operated(detailed(_service_plan(service, pick, offer, hardware), terms, question), terms)
-        for service, pick, offer in zip(question.services, bought.picks, offers, strict=True)
-    )
+    plans = [_service_plan(*each, hardware) for each in zip(question.services, bought.picks, offers, strict=True)]
+    services, left_gpus = _checked(plans, bought, terms, question)
     over_limit = None if bought.fits else _too_many([each for each in options if each], hardware)
-    shared = kept_shared(bought.shared, services, terms)
+    shared = kept_shared(bought.shared, services, terms, left_gpus)
     return Plan(question, services, found, over_limit, profile.name if profile else "", shared)
 
 
@@ -141,8 +139,30 @@ def _no_group(service: Service, hardware: Hardware) -> Rejection:
 
 def _not_apart() -> Rejection:
     """What was allowed and is not tried."""
-    reason = _("replicas of their own for prompts and for answers are not simulated; every candidate does both.")
-    return Rejection(_("prefill and decode apart"), reason, None, None, "", "")
+    reason = _("replicas of their own for prompts and for answers are not simulated here; every candidate does both.")
+    nearest = _("`bide simulate --prefill-replicas --decode-replicas` runs such a fleet.")
+    return Rejection(_("prefill and decode apart"), reason, None, None, "", nearest)
+
+
+def _checked(
+    plans: Sequence[ServicePlan], bought: Purchase, terms: Terms, question: Question
+) -> tuple[tuple[ServicePlan, ...], int]:
+    """The plans with their fleets run whole, and how many GPUs nobody has then.
+
+    A fleet that does not hold grows by GPUs that nobody has; one that is not bought, by as many as it would find.
+    """
+    most, sharing = question.hardware.max_gpus, {name for fleet in bought.shared for name in fleet.services}
+    fleets = [option for plan in plans if plan.service.name not in sharing for option in plan.bought]
+    left = most - sum(option.gpus for option in (*fleets, *(fleet.option for fleet in bought.shared)))
+    checked: list[ServicePlan] = []
+    for plan in plans:
+        alone, before = plan.service.name in sharing, sum(option.gpus for option in plan.bought)
+        spent = plan.chosen.gpus if plan.chosen else 0
+        found = detailed(plan, terms, question, most - spent if alone else left + before - spent)
+        checked.append(operated(found, terms, left))
+        if not alone:
+            left += before - sum(option.gpus for option in checked[-1].bought)
+    return tuple(checked), left
 
 
 def _service_plan(service: Service, pick: Pick, found: Offer, hardware: Hardware) -> ServicePlan:

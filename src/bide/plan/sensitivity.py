@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _SIDE = 0.25
 _LOW, _HIGH = 1 - _SIDE, 1 + _SIDE
+_MOST = 1_000_000
+_PART = 0.01
+"""Of a replica: the least of the last one, where a smaller fleet would have to bear less even arrivals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,10 @@ class Sensitivity:
         return tuple(sorted((swing for swing in found if _width(swing) > 0), key=_width, reverse=True))
 
     def _asked(self) -> Iterator[Swing]:
-        """The load by proportion, and the patience."""
-        planned = self.planned
+        """The load, and the patience."""
         text = _("{rate:.4g} requests/s")
         rate = self.service.traffic.planned_rps
-        ends = [replace(planned, replicas=planned.replicas * factor) for factor in (_LOW, _HIGH)]
+        ends = [self._sized(self._trial, load=factor) for factor in (_LOW, _HIGH)]
         yield self._swing(_("load"), [text.format(rate=rate * factor) for factor in (_LOW, _HIGH)], ends)
         longer, shorter = (
             self._sized(self._trial, tuple(ask.scaled(factor) for ask in asks_of(self.service)))
@@ -101,7 +103,7 @@ class Sensitivity:
         yield self._swing(_("cache pool"), [_("large"), _("small")], sizes)
 
     def _with_setup(self, setup: ReplicaSetup) -> _Size:
-        return self._sized(Capacity(self.option.candidate, likely=setup))
+        return self._sized(Capacity(self.option.candidate, likely=setup, router=self.terms.fleet.router))
 
     def _formats(self) -> Iterator[Swing]:
         """What quantising would save, where the plan was not allowed to choose it; and prefix caching."""
@@ -130,17 +132,24 @@ class Sensitivity:
             return replace(self.planned, replicas=math.inf)
         if not isinstance(found, Candidate):
             return replace(self.planned, replicas=math.inf)
-        return self._sized(Capacity(found))
+        return self._sized(Capacity(found, router=self.terms.fleet.router))
 
-    def _sized(self, trial: Capacity, asks: Asks | None = None) -> _Size:
-        highest = trial.highest_rate(asks)
+    def _sized(self, trial: Capacity, asks: Asks | None = None, load: float = 1.0) -> _Size:
         price = self.option.price
         return _Size(
-            self.service.traffic.planned_rps / highest if highest else math.inf,
+            self._replicas(trial, asks or asks_of(self.service), load * self.service.traffic.planned_rps),
             trial.candidate.gpus,
             self.terms.spare,
             price.usd_per_hour if price else None,
         )
+
+    def _replicas(self, trial: Capacity, asks: Asks, planned_rps: float) -> float:
+        """How many are enough, and by how much: a part of the last one, where that would be."""
+        whole = trial.fewest(planned_rps, _MOST, asks)
+        if whole is None:
+            return math.inf
+        highest = trial.highest_rate(asks, replicas=whole)
+        return whole if highest is None else min(whole, max(planned_rps / highest, whole - 1 + _PART))
 
     def _swing(self, name: str, texts: list[str], ends: list[_Size]) -> Swing:
         low, high = ends

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bide.plan.answer import FrontierPoint, ServicePlan
+from bide.plan.answer import FrontierPoint, Option, ServicePlan
 from bide.plan.candidate import Candidate
 
 _LONGER = 1.5
@@ -73,3 +73,14 @@ def outweighing_requests(candidate: Candidate) -> float | None:
     """Running requests whose cache is as large as the weights on a GPU; None where a request's cache does not grow."""
     held = candidate.held_bytes
     return candidate.memory.ledger.weights_bytes / held if held else None
+
+
+def surest(plan: ServicePlan) -> Option | None:
+    """Of all options the one that costs least to be sure; None where none is sure."""
+    options = [option for option in (plan.chosen, *plan.others) if option and option.gpus_surely is not None]
+    return min(options, key=_sure_bill, default=None)
+
+
+def _sure_bill(option: Option) -> tuple[bool, float]:
+    gpus = option.gpus_surely or 0
+    return (option.price is None, gpus * option.price.usd_per_hour if option.price else gpus)

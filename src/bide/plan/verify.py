@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Booleans = NDArray[np.bool_]
 
-_EACH, _FEWEST, _MOST = 1000, 4096, 40_000
+_EACH, _FEWEST, _MOST = 4096, 8192, 65_536
 """Requests: so many a replica, within these in all."""
+_MOST_WATCHED = 16_384
+"""Of a fleet whose router looks at its replicas: those are run side by side, which takes longer."""
+_BLIND: tuple[RouterName, ...] = ("round-robin", "random")
 _MORE = 0.05
 """Of the replicas, at least one, that are added at a time where the fleet does not hold."""
 _TRIES = 12
@@ -74,6 +77,20 @@ def verified(trial: Capacity, probes: tuple[Probe, ...], replicas: int, most: in
             break
         count = min(most, count + max(1, round(_MORE * count)))
         fleet = _run(trial, count, router)
+    proof = _proof(fleet, probes, count, router)
+    return replace(proof, added=count - replicas, fewer=_one_fewer(trial, probes, count, router))
+
+
+def _one_fewer(trial: Capacity, probes: tuple[Probe, ...], count: int, router: RouterName) -> Verified | None:
+    """Whether the last replica is needed."""
+    rate = trial.candidate.service.traffic.planned_rps / max(1, count - 1)
+    if count == 1 or rate > trial.saturated_rps():
+        return None
+    return _proof(_run(trial, count - 1, router), probes, count - 1, router)
+
+
+def _proof(fleet: _Fleet, probes: tuple[Probe, ...], count: int, router: RouterName) -> Verified:
+    """What a run showed of `probes`, and whether it kept what the service asks."""
     measures = {probe.measure: probe for probe in probes if isinstance(probe.measure, Measure)}
     goodput = next((probe for probe in probes if isinstance(probe.measure, Goodput)), None)
     return Verified(
@@ -82,20 +99,22 @@ def verified(trial: Capacity, probes: tuple[Probe, ...], replicas: int, most: in
         int(fleet.inside.sum()),
         {measure: fleet.interval(probe) for measure, probe in measures.items()},
         _share(fleet, goodput) if goodput else None,
-        all(fleet.keeps(ask) for ask in asks),
+        all(fleet.keeps(ask) for ask in asks_of(fleet.trial.candidate.service)),
         not queue_of(fleet.run, window_of(fleet.run)).grows,
-        added=count - replicas,
     )
 
 
-def proven(option: Option, terms: Terms, probes: tuple[Probe, ...] | None = None) -> tuple[Option, Verified]:
+def proven(
+    option: Option, terms: Terms, left_gpus: int, probes: tuple[Probe, ...] | None = None
+) -> tuple[Option, Verified]:
     """The option with as many more replicas as the whole fleet turns out to need, and its run.
 
-    `probes`: what is told of the run, in place of what the service's own readings show.
+    `left_gpus`: what the hardware has beyond everything that is bought. `probes`: what is told of the run, in place of
+    what the service's own readings show.
     """
     service = option.candidate.service
-    trial = capacity_of(option.candidate)
-    most = terms.most(option.candidate.gpus)
+    trial = capacity_of(option.candidate, router=terms.fleet.router)
+    most = option.replicas + max(0, left_gpus) // option.candidate.gpus
     proof = verified(trial, probes or shown_probes(service), option.replicas, most, terms.fleet.router)
     if not proof.added:
         return option, proof
@@ -106,7 +125,8 @@ def proven(option: Option, terms: Terms, probes: tuple[Probe, ...] | None = None
 
 def _run(trial: Capacity, replicas: int, router: RouterName) -> _Fleet:
     service = trial.candidate.service
-    basket = basket_with(service, min(_MOST, max(_FEWEST, _EACH * replicas)))
+    most = _MOST if router in _BLIND else _MOST_WATCHED
+    basket = basket_with(service, min(most, max(_FEWEST, _EACH * replicas)))
     at_rate = replace(basket.traffic, arrival_s=basket.traffic.arrival_s / service.traffic.planned_rps)
     run = run_fleet(trial.setup("likely"), at_rate, FleetRules(replicas=replicas, router=router))
     window = window_of(run)

@@ -24,7 +24,7 @@ def too_many(trial: Capacity, replicas: int, asks: Asks, max_gpus: int, spare: i
     )
     nearest = _("{most} GPUs carry {rps:.3g} requests/s within the patience.").format(
         most=(allowed + spare) * candidate.gpus if allowed else max_gpus,
-        rps=(trial.highest_rate(asks) or 0.0) * allowed,
+        rps=(trial.highest_rate(asks, replicas=allowed) or 0.0) * allowed if allowed else 0.0,
     )
     return Rejection(candidate.name, reason + ".", needed, max_gpus, "GPUs", nearest)
 

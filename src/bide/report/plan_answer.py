@@ -8,6 +8,7 @@ from bide.i18n import _
 from bide.plan.answer import Option, Plan, ServicePlan
 from bide.plan.sharing import SharedFleet
 from bide.plan.splitting import MixedFleet
+from bide.plan.telling import surest
 from bide.plan.turned_down import turned_down
 from bide.report.words import count, listed, plural, usd
 
@@ -92,18 +93,31 @@ def _sure(plan: Plan) -> str:
     surely = plan.gpus_surely
     if surely is None:
         text = _(
-            "That is the likely answer. Where steps are as slow as the slowest 1 in 10 that were measured, not even "
-            "{most} GPUs are enough: measure before you buy."
+            "That is the likely answer. Where steps take as much longer than predicted as 1 in 10 measured ones did, "
+            "not even {most} GPUs in such replicas are enough{instead}: measure before you buy."
         )
-        return text.format(most=plan.question.hardware.max_gpus)
+        return text.format(most=plan.question.hardware.max_gpus, instead="".join(_instead(plan)))
     if surely <= plan.gpus:
-        return _("Sure as predictions go: it is enough at their slow end too, as slow as the slowest 1 in 10 measured.")
+        return _(
+            "Sure as predictions go: it is enough even where steps take as much longer than predicted as 1 in 10 "
+            "measured ones did."
+        )
     bill = usd(plan.usd_per_month_surely) if plan.usd_per_month_surely is not None else ""
     much = count(surely) if not bill else _("{gpus} GPUs ({usd} a month)").format(gpus=count(surely), usd=bill)
     text = _(
-        "That is the likely answer. Where steps are as slow as the slowest 1 in 10 that were measured, it takes {much}."
+        "That is the likely answer. Where steps take as much longer than predicted as 1 in 10 measured ones did, it "
+        "takes {much}."
     )
     return text.format(much=much)
+
+
+def _instead(plan: Plan) -> Iterable[str]:
+    """What would be sure, of each service whose choice is not."""
+    for service in plan.services:
+        option = surest(service)
+        if service.chosen and service.chosen.gpus_surely is None and option and option.gpus_surely:
+            text = _(" ({gpus} in replicas of {candidate} would be, for {name})")
+            yield text.format(gpus=option.gpus_surely, candidate=option.candidate.name, name=service.service.name)
 
 
 def _nearest(plan: Plan) -> Iterable[str]:
@@ -145,8 +159,8 @@ def together(plan: ServicePlan, shared: Iterable[SharedFleet]) -> Iterable[str]:
 def _shared(fleet: SharedFleet) -> str:
     alone = sum(option.gpus for option in fleet.alone)
     text = _(
-        "{names} share one fleet, {fleet}: alone they would take {alone} GPUs; it costs {usd} an hour less. What "
-        "follows is this service by itself."
+        "{names} share a fleet, {fleet}: alone they would take {alone} GPUs; it costs {usd} an hour less. What follows "
+        "is this service by itself."
     )
     saved = fleet.saved_usd_per_hour
     return text.format(
@@ -160,7 +174,7 @@ def _shared(fleet: SharedFleet) -> str:
 def _mixed(mixed: MixedFleet) -> str:
     text = _(
         "A router sends prompts of up to {tokens} tokens ({share:.0%} of the requests) to {short}, the others to "
-        "{long}: {usd} an hour less than {single} for all, which is what follows."
+        "{long}: {usd} an hour less than {single} for all, which is what follows here."
     )
     return text.format(
         tokens=count(mixed.threshold_tokens),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bide.i18n import _
 from bide.interval import Interval
-from bide.plan.answer import Reading, Verified
+from bide.plan.answer import Reading
 from bide.plan.question import Goodput, Measure, Service
 from bide.plan.reading import shown_measures
 from bide.report.words import latency_name, listed, rounded, seconds, short_name, span
@@ -35,16 +35,6 @@ class Asked:
             return span(found)
         low, mid, high = (f"{rounded(value):g}" if math.isfinite(value) else "∞" for value in _ends(found))
         return _("{mid} ({low} to {high})").format(mid=mid, low=low, high=high)
-
-    def verified(self, proof: Verified) -> str:
-        """What the whole fleet did, with the interval of the run."""
-        if not isinstance(self.what, Goodput):
-            found = proof.seconds.get(self.what)
-            return _("{name} {span}").format(name=self.name, span=span(found)) if found else ""
-        if proof.goodput is None:
-            return ""
-        text = _("{mid:.1%} of the requests keep every limit ({low:.1%} to {high:.1%})")
-        return text.format(mid=proof.goodput.mid, low=proof.goodput.low, high=proof.goodput.high)
 
 
 def _ends(found: Interval) -> tuple[float, float, float]:

@@ -23,7 +23,7 @@ def candidates_section(plan: Plan, service: ServicePlan) -> Section:
     options = ([service.chosen] if service.chosen else []) + list(service.others)
     most = plan.question.hardware.max_gpus
     tables = (_table(service, options, most),) if len(options) > 1 else ()
-    brief = (_table(service, _few(options), most),) if len(options) > 1 else ()
+    brief = (_table(service, _few(options), most, 1),) if len(options) > 1 else ()
     lines = ((_tried(service.tried),) if service.tried else ()) + tuple(_turned_down(service))
     more = tuple(f"{rejection}" for group in turned_down(service.rejections) for rejection in group.others)
     lesson = _("Each line is the best setting of its kind; all of them saw the same requests.")
@@ -38,15 +38,15 @@ def _few(options: Sequence[Option]) -> list[Option]:
     return [option for option in options if id(option) in kept][:_MOST]
 
 
-def _table(service: ServicePlan, options: Sequence[Option], most: int) -> Table:
-    asked = asked_of(service.service)[:2]
+def _table(service: ServicePlan, options: Sequence[Option], most: int, measures: int = 2) -> Table:
+    asked = asked_of(service.service)[:measures]
     headers = (
         _("one replica"),
         _("GPUs, likely"),
         _("to be sure"),
         _("a month"),
         *(each.name for each in asked),
-        _("requests/s at most"),
+        _("most requests/s"),
     )
     rows = tuple(
         (
@@ -59,7 +59,7 @@ def _table(service: ServicePlan, options: Sequence[Option], most: int) -> Table:
         )
         for option in options
     )
-    legend = _("Requests/s at most: what the fleet works off from a backlog, whatever the users wait.")
+    legend = _("Most requests/s: what the fleet works off from a backlog, whatever the users wait.")
     return Table(headers, rows, tuple("knee" if option is service.chosen else "" for option in options), legend)
 
 
@@ -81,11 +81,11 @@ def _others(group: TurnedDown) -> str:
 
 def _tried(tried: Tried) -> str:
     text = _(
-        "{candidates} tried: {impossible} cannot run, {pruned} ruled out by a bound, {simulated} simulated, in {runs} "
-        "runs of a replica."
+        "{candidates} were tried: {impossible} cannot run, {pruned} ruled out by a bound, {simulated} simulated, in "
+        "{runs} runs of a replica."
     )
     return text.format(
-        candidates=plural(tried.candidates, _("{n} candidate"), _("{n} candidates")),
+        candidates=count(tried.candidates),
         impossible=count(tried.impossible),
         pruned=count(tried.pruned),
         simulated=count(tried.simulated),

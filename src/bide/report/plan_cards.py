@@ -10,7 +10,7 @@ from bide.plan.answer import Doubling, Option, Plan, Row, ServicePlan, Verified
 from bide.report.plan_answer import surely_text
 from bide.report.plan_asked import Asked, asked_of, shown_of
 from bide.report.plan_parts import Section, Table
-from bide.report.words import count, listed, plural, rate
+from bide.report.words import count, listed, plural, rate, short_name, span
 
 _NONE = "–"
 
@@ -24,7 +24,7 @@ def cards_step(plan: Plan, service: ServicePlan) -> Section:
     )
     if service.chosen is None:
         return Section("cards", title, (_("There is no number of cards that would do."),))
-    lines = (_answer(plan, service), *(_whole(service, proof) for proof in [service.verified] if proof))
+    lines = (_answer(plan, service), *(fleet_run(proof) for proof in [service.verified] if proof))
     tables = (_replicas_table(service), *_parallel_table(service), _fleets(service))
     return Section("cards", title, lines, (), tables, (_ladder(service),), lesson)
 
@@ -32,17 +32,12 @@ def cards_step(plan: Plan, service: ServicePlan) -> Section:
 def _answer(plan: Plan, service: ServicePlan) -> str:
     option = service.chosen
     assert option is not None
-    most = plan.question.hardware.max_gpus
-    text = _(
-        "{planned} requests/s take {replicas}: {gpus} GPUs. At the fast end of the step times {fast} would do, at the "
-        "slow end it takes {slow}."
-    ).format(
+    text = _("{planned} requests/s take {replicas}: {gpus} GPUs.").format(
         planned=rate(service.service.traffic.planned_rps),
         replicas=plural(option.replicas, _("{n} replica"), _("{n} replicas")),
         gpus=count(option.needed_gpus),
-        fast=_gpus(option, option.replicas_fast, most),
-        slow=_gpus(option, option.replicas_surely, most),
     )
+    text += " " + _ends(option, plan.question.hardware.max_gpus)
     if option.spare:
         spare = plural(option.spare, _("{n} replica"), _("{n} replicas"))
         text += " " + _("{spare} more for failures and updates: {gpus} GPUs.").format(
@@ -51,14 +46,28 @@ def _answer(plan: Plan, service: ServicePlan) -> str:
     return text
 
 
+def _ends(option: Option, most: int) -> str:
+    """What the fast and the slow end of the step times would take."""
+    if option.replicas_fast == option.replicas == option.replicas_surely:
+        return _("As many at the fast and at the slow end of the step times.")
+    text = _("At the fast end of the step times {fast} would do, at the slow end it takes {slow}.")
+    return text.format(fast=_gpus(option, option.replicas_fast, most), slow=_gpus(option, option.replicas_surely, most))
+
+
 def _gpus(option: Option, replicas: int | None, most: int) -> str:
     """Of so many replicas, none of them spare."""
     return surely_text(None if replicas is None else replicas * option.candidate.gpus, most)
 
 
-def _whole(service: ServicePlan, proof: Verified) -> str:
+def fleet_run(proof: Verified) -> str:
     """What the run of the whole fleet says, with its interval."""
-    seen = [text for each in asked_of(service.service) if (text := each.verified(proof))]
+    seen = [
+        _("{name} {span}").format(name=short_name(measure), span=span(found))
+        for measure, found in proof.seconds.items()
+    ]
+    if proof.goodput:
+        share = _("{mid:.1%} of the requests keep every limit ({low:.1%} to {high:.1%})")
+        seen.append(share.format(mid=proof.goodput.mid, low=proof.goodput.low, high=proof.goodput.high))
     text = _(
         "The whole fleet, {replicas} behind a {router} router, simulated with {requests} requests: {seen}. {holds}"
     )
@@ -144,7 +153,7 @@ def _replicas_table(service: ServicePlan) -> Table:
     """1, 2, 4, 8, ... replicas, and the answers among them."""
     asked = asked_of(service.service)
     legend = _(
-        "As replicas of the chosen setting. Batch a GPU: requests that run at once, by GPU. Faster by: how much less it "
+        "Replicas of the chosen setting. Batch a GPU: requests that run at once, by GPU. Faster by: how much less it "
         "is than on half as many."
     )
     marks = tuple(mark(row.met, row.met_surely) for row in service.rows)
@@ -164,7 +173,7 @@ def _parallel_table(service: ServicePlan) -> Iterable[Table]:
 def _fleets(service: ServicePlan) -> Table:
     """Fleets around the answer, every latency with its range."""
     shown = shown_of(service.service)
-    headers = (_("GPUs"), _("kept?"), _("requests/s each"), *(each.name for each in shown), _("running"))
+    headers = (_("GPUs"), _("kept?"), *(each.name for each in shown))
     rows = tuple(_fleet(row, shown) for row in service.rows)
     legend = _(
         "The likely value, and in brackets its range from the fast to the slow end. ∞: at the slow end the queue grows "
@@ -174,9 +183,7 @@ def _fleets(service: ServicePlan) -> Table:
 
 
 def _fleet(row: Row, shown: Iterable[Asked]) -> tuple[str, ...]:
-    running = row.reading.running_requests
-    values = (each.text(row.reading) for each in shown)
-    return (count(row.gpus), verdict(row), rate(row.reading.requests_per_s), *values, _batch(running))
+    return (count(row.gpus), verdict(row), *(each.text(row.reading) for each in shown))
 
 
 def verdict(row: Row) -> str:

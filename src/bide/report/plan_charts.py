@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from bide.i18n import _
@@ -12,20 +13,18 @@ from bide.report.memory_charts import Marked, memory_bar, requests_chart
 from bide.report.plan_asked import Asked, asked_of
 from bide.report.plan_day_charts import day_charts, peak_day_chart
 from bide.report.plan_fleet_charts import batch_chart, fleet_chart, in_unit, spans_of
-from bide.report.plan_parts import Key
+from bide.report.plan_parts import Charts, Key
 from bide.report.plan_saving_charts import saving_charts
 from bide.report.plan_swing_chart import swing_charts
 from bide.report.themed import ACCENT, INK, WARN, log_scale, round_ticks, rows, rule, svg
 from bide.report.workload_charts import cumulative_chart
 
-Charts = Iterable[tuple[str, str]]
-"""Title and SVG of each."""
 _HEIGHT = 220
 
 
-def section_charts(plan: ServicePlan, key: Key, width: int) -> list[tuple[str, str]]:
-    """What a section of the page shows."""
-    drawing: dict[Key, Callable[[ServicePlan, int], Charts]] = {
+def section_charts(plan: ServicePlan, key: Key) -> Charts:
+    """What a section of the page shows: titles, and what draws each at a width."""
+    drawing: dict[Key, Callable[[ServicePlan], Charts]] = {
         "patience": _patience,
         "peak": _peak,
         "card": _card,
@@ -34,17 +33,17 @@ def section_charts(plan: ServicePlan, key: Key, width: int) -> list[tuple[str, s
         "swings": swing_charts,
         "running": day_charts,
     }
-    return list(drawing[key](plan, width)) if key in drawing else []
+    return drawing[key](plan) if key in drawing else ()
 
 
-def _patience(plan: ServicePlan, width: int) -> Charts:
+def _patience(plan: ServicePlan) -> Charts:
     """Each limit against what one replica does at rising rates."""
     if plan.chosen is None:
         return
     title = _("{name} of one replica by its load")
     for asked in asked_of(plan.service):
         if any(asked.of(row.reading) for row in plan.rows):
-            yield title.format(name=asked.name), svg(load_chart(plan, asked), width, _HEIGHT)
+            yield title.format(name=asked.name), partial(svg, load_chart(plan, asked), height=_HEIGHT)
 
 
 def load_chart(plan: ServicePlan, asked: Asked) -> Any:
@@ -76,18 +75,18 @@ def _planned(plan: ServicePlan) -> list[Any]:
     return [line, base.mark_text(color=INK, align="left", dx=5).encode(y=alt.value(8), text="text:N")]
 
 
-def _peak(plan: ServicePlan, width: int) -> Charts:
+def _peak(plan: ServicePlan) -> Charts:
     traffic, work = plan.service.traffic, plan.service.workload
     if traffic.hours:
-        yield _("The day, as it is planned for"), peak_day_chart(traffic, width)
+        yield _("The day, as it is planned for"), partial(svg, peak_day_chart(traffic), height=_HEIGHT)
     else:
-        yield _("From the peak to the planned rate"), factors_chart(traffic, width)
+        yield _("From the peak to the planned rate"), partial(svg, factors_chart(traffic), height=140)
     named = [(_("prompt"), work.prompt_tokens), (_("output"), work.output_tokens)]
     title = _("Lengths: the share of requests with at most so many tokens")
-    yield title, cumulative_chart(named, width, 200)
+    yield title, partial(cumulative_chart, named, height=200)
 
 
-def factors_chart(traffic: Traffic, width: int) -> str:
+def factors_chart(traffic: Traffic) -> Any:
     """The peak, and what growth and margin make of it."""
     import altair as alt
 
@@ -104,14 +103,14 @@ def factors_chart(traffic: Traffic, width: int) -> str:
     colours = alt.Scale(domain=names, range=[ACCENT] * (len(names) - 1) + [WARN])
     bars = base.mark_bar(height=18).encode(x=x, color=alt.Color("name:N", scale=colours, legend=None))
     words = base.mark_text(align="left", dx=6, color=INK).encode(x="rps:Q", text="text:N")
-    return svg(alt.layer(bars, words), width, 56 + 30 * len(steps))
+    return alt.layer(bars, words)
 
 
-def _card(plan: ServicePlan, width: int) -> Charts:
+def _card(plan: ServicePlan) -> Charts:
     option = plan.chosen
     if option is not None:
-        yield _("Where the memory of one GPU goes"), memory_bar(option.candidate.memory.ledger, width)
-        yield _("How many requests fit"), concurrency(plan, option, width)
+        yield _("Where the memory of one GPU goes"), partial(memory_bar, option.candidate.memory.ledger)
+        yield _("How many requests fit"), partial(concurrency, plan, option)
 
 
 def concurrency(plan: ServicePlan, option: Option, width: int) -> str:
@@ -124,12 +123,12 @@ def concurrency(plan: ServicePlan, option: Option, width: int) -> str:
     return requests_chart(option.candidate.memory, marked, work.largest_tokens, width)
 
 
-def _cards(plan: ServicePlan, width: int) -> Charts:
+def _cards(plan: ServicePlan) -> Charts:
     if plan.chosen is None:
         return
     title = _("{name} by number of GPUs")
     for asked in asked_of(plan.service):
         if any(asked.of(row.reading) for row in plan.rows):
-            yield title.format(name=asked.name), svg(fleet_chart(plan, asked), width, 240)
+            yield title.format(name=asked.name), partial(svg, fleet_chart(plan, asked), height=240)
     if any(line.running_per_gpu for line in plan.doublings):
-        yield _("Requests at once on each GPU"), svg(batch_chart(plan), width, 200)
+        yield _("Requests at once on each GPU"), partial(svg, batch_chart(plan), height=200)

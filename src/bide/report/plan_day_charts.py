@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from bide.i18n import _
 from bide.plan.answer import ServicePlan
 from bide.plan.autoscale import Autoscaling
 from bide.plan.question import Traffic
+from bide.report.plan_parts import Charts
 from bide.report.themed import ACCENT, INK, PARTS, WARN, rows, svg
 
 _HEIGHT = 210
-_HOURS_AXIS = {"values": list(range(0, 25, 3)), "grid": False}
 
 
-def peak_day_chart(traffic: Traffic, width: int) -> str:
+def peak_day_chart(traffic: Traffic) -> Any:
     """The stated day and the planned one, in requests/s, each hour's rate in its middle."""
     import altair as alt
 
@@ -26,7 +26,7 @@ def peak_day_chart(traffic: Traffic, width: int) -> str:
         for hour, share in enumerate(traffic.hours)
     ]
     colour = alt.Scale(domain=names, range=[WARN, ACCENT])
-    drawn = (
+    return (
         alt.Chart(rows(values))
         .mark_line(strokeWidth=2.5)
         .encode(
@@ -35,20 +35,23 @@ def peak_day_chart(traffic: Traffic, width: int) -> str:
             color=alt.Color("of:N", scale=colour, sort=names, legend=alt.Legend(title=None, orient="top")),
         )
     )
-    return svg(drawn, width, _HEIGHT)
 
 
 def _hours() -> Any:
     import altair as alt
 
-    return alt.X("hour:Q", title=_("hour of the day"), scale=alt.Scale(domain=[0, 24]), axis=alt.Axis(**_HOURS_AXIS))
+    axis = alt.Axis(values=list(range(0, 25, 3)), grid=False)
+    return alt.X("hour:Q", title=_("hour of the day"), scale=alt.Scale(domain=[0, 24]), axis=axis)
 
 
-def day_charts(plan: ServicePlan, width: int) -> Iterable[tuple[str, str]]:
+def day_charts(plan: ServicePlan) -> Charts:
     """Replicas over the day, where its hours are known."""
     scaled = plan.operation.autoscaling if plan.operation else None
     if scaled is not None:
-        yield _("Replicas needed in each hour, against a fixed fleet"), svg(replicas_chart(scaled), width, _HEIGHT)
+        yield (
+            _("Replicas needed in each hour, against a fixed fleet"),
+            partial(svg, replicas_chart(scaled), height=_HEIGHT),
+        )
 
 
 def replicas_chart(scaled: Autoscaling) -> Any:

@@ -11,7 +11,7 @@ from bide.plan.cost import HOURS_PER_MONTH, Cost
 from bide.plan.mix import BIN_TOKENS
 from bide.report.plan_steps import factors_text
 from bide.report.plan_text import plan_notes_text
-from bide.report.words import rate, seconds
+from bide.report.words import seconds
 from bide.units import format_bytes, format_gib
 
 
@@ -95,26 +95,34 @@ def _speed(option: Option) -> Iterable[str]:
 
 def _count(plan: ServicePlan, option: Option) -> Iterable[str]:
     traffic = plan.service.traffic
-    if option.kept_rps is not None:
-        yield _("replicas: {factors} = {planned} / {kept:.4g} that one keeps, rounded up = {replicas}{added}").format(
-            factors=factors_text(traffic),
-            planned=rate(traffic.planned_rps),
-            kept=option.kept_rps.mid,
-            replicas=option.replicas,
-            added=_added(plan),
-        )
-    yield _("each replica: {planned:g} requests/s / {replicas} = {rate:g} requests/s").format(
-        planned=traffic.planned_rps, replicas=option.replicas, rate=option.reading.requests_per_s
+    yield _("planned: {factors} = {planned:g} requests/s").format(
+        factors=factors_text(traffic), planned=traffic.planned_rps
+    )
+    yield _("each replica: {planned:g} requests/s / {replicas} = {rate:g} requests/s{kept}{added}").format(
+        planned=traffic.planned_rps,
+        replicas=option.replicas,
+        rate=option.reading.requests_per_s,
+        kept=_kept(option),
+        added=_added(plan),
     )
     yield _("GPUs: ({replicas} + {spare} spare) replicas x {each} = {gpus}").format(
         replicas=option.replicas, spare=option.spare, each=option.candidate.gpus, gpus=option.gpus
     )
 
 
+def _kept(option: Option) -> str:
+    if option.kept_rps is None:
+        return ""
+    text = _(
+        "; one of so many keeps the patience up to {kept:.4g}, and of fewer would have to carry more than it keeps"
+    )
+    return text.format(kept=option.kept_rps.mid)
+
+
 def _added(plan: ServicePlan) -> str:
     if plan.verified is None or not plan.verified.added:
         return ""
-    return _(", {n} of them because the whole fleet needed them").format(n=plan.verified.added)
+    return _("; {n} of them were added for the whole fleet").format(n=plan.verified.added)
 
 
 def _cost(cost: Cost) -> Iterable[str]:

@@ -111,13 +111,14 @@ def batch_chart(plan: ServicePlan) -> Any:
 
     lines = [(row.gpus, row.running_per_gpu, _("replicas")) for row in plan.rows]
     lines += [(line.gpus, line.running_per_gpu, _("tensor parallel")) for line in _wide(plan)]
-    values = [{"gpus": gpus, "batch": batch, "way": way} for gpus, batch, way in lines if batch]
-    ways = {value["way"] for value in values}
+    known = [(gpus, batch, way) for gpus, batch, way in lines if batch]
+    values = [{"gpus": gpus, "batch": batch, "way": way} for gpus, batch, way in known]
+    ways = {way for _gpus_, _batch, way in known}
     y = alt.Y(
         "batch:Q",
         scale=log_scale(10),
         title=_("requests at once a GPU"),
-        axis=round_ticks([value["batch"] for value in values]),
+        axis=round_ticks([batch for _gpus_, batch, _way in known]),
     )
     base = alt.Chart(rows(values)).encode(x=_gpus(plan), y=y, color=_ways(len(ways) > 1))
     points = base.mark_point(filled=True, size=70, opacity=1)

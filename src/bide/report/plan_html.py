@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from bide.plan.answer import Plan
+from bide.plan.answer import Plan, ServicePlan
 from bide.report.page import NARROW, WIDE, page
 from bide.report.plan_charts import section_charts
 from bide.report.plan_parts import Key
@@ -13,11 +11,9 @@ from bide.report.plan_view import view
 
 def plan_html(plan: Plan) -> str:
     """The page. Needs jinja2, altair and vl-convert; what it shows is `plan_view.view`."""
-    return page("plan.html.j2", said=view(plan), charts=partial(_charts, plan))
+    return page("plan.html.j2", said=view(plan), charts=_charts)
 
 
-def _charts(plan: Plan, index: int, key: Key) -> list[tuple[str, str, str]]:
-    """Title, wide and narrow SVG of each chart of a section of the service at `index`."""
-    service = plan.services[index]
-    both = zip(section_charts(service, key, WIDE), section_charts(service, key, NARROW), strict=True)
-    return [(title, wide, narrow) for (title, wide), (_title, narrow) in both]
+def _charts(service: ServicePlan, key: Key) -> list[tuple[str, str, str]]:
+    """Title, wide and narrow SVG of each chart of a section."""
+    return [(title, draw(WIDE), draw(NARROW)) for title, draw in section_charts(service, key)]

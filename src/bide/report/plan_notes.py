@@ -19,10 +19,10 @@ def assumption_lines(plan: Plan) -> Iterable[str]:
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (value, why), names in owners.items():
         groups.setdefault((why, tuple(names)), []).append(value)
-    for (why, names), values in groups.items():
+    for (why, owning), values in groups.items():
         text = f"{', '.join(values)} ({why})"
-        partly = names != ("",) and len(set(names)) < len(plan.services)
-        yield f"{text} [{listed(names)}]" if partly else text
+        partly = owning != ("",) and len(set(owning)) < len(plan.services)
+        yield f"{text} [{listed(owning)}]" if partly else text
 
 
 def _assumptions(plan: Plan) -> Iterable[tuple[str, Assumption]]:
@@ -38,12 +38,8 @@ def _assumptions(plan: Plan) -> Iterable[tuple[str, Assumption]]:
 def limit_lines() -> Iterable[str]:
     """What the numbers leave out."""
     yield _(
-        "A replica is sized by traffic as uneven as the whole's; a router that takes turns makes it more even, so that "
-        "the whole fleet often does better than its replicas were promised to."
-    )
-    yield _(
-        "Prefix-cache hits are those of one replica that gets every prompt in turn; spread over more replicas there are "
-        "fewer, unless the router knows about them. The run of the whole fleet counts them as they fall."
+        "Replicas are sized as if requests were dealt to them in turn, or drawn where the router draws. A router that "
+        "looks at queues or caches does better, prefix-cache hits among it; the run of the whole fleet counts that."
     )
     yield _("Failures and cold starts are not simulated: spare replicas are bought for them (fleet: spare_replicas).")
     yield _("Time on the network between users and the fleet, and what stands in front of the engines, comes on top.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +10,8 @@ from bide.plan.answer import ServicePlan
 
 Key = Literal["patience", "peak", "card", "cards", "saving", "candidates", "running", "cost", "swings", "start"]
 """Sections by what they are about; `plan_charts` draws by it."""
+Charts = Iterable[tuple[str, Callable[[int], str]]]
+"""The title of each, and what draws it as SVG at a width."""
 
 
 @dataclass(frozen=True, slots=True)

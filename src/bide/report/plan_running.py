@@ -86,8 +86,8 @@ def _usd(value: float | None) -> str:
 
 def _energy(energy: Energy) -> str:
     text = _(
-        "Energy: at most {kw} kW for the GPUs ({gpus} x {tdp:g} W, their TDP all the time), {kwh} kWh a month, {million} "
-        "kWh for a million tokens at the peak; servers and cooling come on top. TDP: {source}."
+        "Energy: at most {kw} kW for the GPUs ({gpus} x {tdp:g} W, their TDP all the time), {kwh} kWh a month, "
+        "{million} kWh for a million tokens at the peak; servers and cooling come on top. TDP: {source}."
     )
     return text.format(
         kw=f"{rounded(energy.watts / 1e3, 3):g}",
@@ -143,8 +143,8 @@ def _lines(operation: Operation, engine: str) -> Iterable[str]:
 
 def _day(scaled: Autoscaling) -> str:
     text = _(
-        "Fixed, the fleet takes {fixed} GPU-hours a day; by the clock {clock} ({share:.0%} less{usd}), by the thresholds "
-        "{reactive}. A start of {start} is honoured."
+        "Fixed, the fleet takes {fixed} GPU-hours a day; by the clock {clock} ({share:.0%} less{usd}), by the "
+        "thresholds {reactive}. A start of {start} is honoured."
     )
     saved = scaled.usd_saved_per_month
     return text.format(

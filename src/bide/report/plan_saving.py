@@ -9,7 +9,8 @@ from bide.plan.answer import FrontierPoint, Plan, ServicePlan
 from bide.plan.telling import Saving, asked_point, half_longer, savings
 from bide.report.plan_answer import surely_text
 from bide.report.plan_parts import Section, Table
-from bide.report.words import count, rounded, seconds, short_name, usd
+from bide.report.words import count, rounded, short_name, usd
+from bide.units import format_seconds
 
 _NONE = "–"
 _STREAMED_S = 1.0
@@ -49,8 +50,8 @@ def _briefly(table: Table) -> Table:
 
 def _frontier_legend(service: ServicePlan) -> str:
     text = _(
-        "The cheapest of all candidates for each limit, spare replicas included. A second more: what each second of "
-        "patience since the line above saves a month."
+        "The cheapest of all candidates for each limit, spare replicas included, other limits as asked. More saves: "
+        "what that much patience since the line above saves a month."
     )
     if service.service.patience:
         return text
@@ -63,18 +64,18 @@ def _longer(service: ServicePlan) -> Iterable[str]:
     if longer is None or longer.gpus is None:
         return
     found = savings([longer], asked)[0]
-    name, limit = short_name(longer.measure), seconds(longer.seconds)
+    name, limit = short_name(longer.measure), _limit(longer.seconds)
     if asked is None or asked.gpus is None:
         text = _("With {limit} ({name}) it could be done on {fleet}.")
         yield text.format(limit=limit, name=name, fleet=_fleet(longer))
     elif not _differs(found):
         text = _("{limit} instead of {asked} ({name}) would save nothing: {fleet}.")
-        yield text.format(limit=limit, asked=seconds(asked.seconds), name=name, fleet=_fleet(longer))
+        yield text.format(limit=limit, asked=_limit(asked.seconds), name=name, fleet=_fleet(longer))
     else:
         text = _("{limit} instead of {asked} ({name}) takes {fleet} instead of {gpus}{saved}.")
         yield text.format(
             limit=limit,
-            asked=seconds(asked.seconds),
+            asked=_limit(asked.seconds),
             name=name,
             fleet=_fleet(longer),
             gpus=count(asked.gpus),
@@ -90,12 +91,12 @@ def _streaming(service: ServicePlan) -> Iterable[str]:
     name = short_name(point.measure)
     if point.gpus is None:
         yield _("Streamed, with the first token within {limit} ({name}): no fleet that is allowed does that.").format(
-            limit=seconds(point.seconds), name=name
+            limit=_limit(point.seconds), name=name
         )
         return
     found = savings([point], asked_point(service))[0]
     text = _("Streamed, with the first token within {limit} ({name}), it takes {fleet}{saved}.")
-    yield text.format(limit=seconds(point.seconds), name=name, fleet=_fleet(point), saved=_saved(found))
+    yield text.format(limit=_limit(point.seconds), name=name, fleet=_fleet(point), saved=_saved(found))
 
 
 def _fleet(point: FrontierPoint) -> str:
@@ -132,7 +133,8 @@ def _worth_showing(service: ServicePlan, found: Sequence[Saving]) -> list[Saving
 def _table(service: ServicePlan, found: Sequence[Saving], most: int, legend: str) -> Table:
     asked = asked_point(service)
     measure = found[0].point.measure
-    more = _("a second more saves") if found[-1].point.seconds > 1 else _("10 ms more save")
+    per_s = measure.latency in ("e2e", "ttft")
+    more = _("a second more saves") if per_s else _("10 ms more save")
     headers = (
         short_name(measure),
         _("GPUs, likely"),
@@ -142,14 +144,14 @@ def _table(service: ServicePlan, found: Sequence[Saving], most: int, legend: str
         more,
         _("one replica"),
     )
-    rows = tuple(_row(saving, most, per_s=found[-1].point.seconds > 1, asked=asked) for saving in found)
+    rows = tuple(_row(saving, most, per_s=per_s, asked=asked) for saving in found)
     marks = tuple("knee" if saving.point == asked else "" for saving in found)
     return Table(headers, rows, marks, legend, wide=True)
 
 
 def _row(saving: Saving, most: int, *, per_s: bool, asked: FrontierPoint | None) -> tuple[str, ...]:
     point = saving.point
-    limit = seconds(point.seconds)
+    limit = _limit(point.seconds)
     if point == asked:
         limit = _("{limit} (asked)").format(limit=limit)
     if point.gpus is None:
@@ -170,3 +172,8 @@ def _usd(value: float | None) -> str:
     if value is None:
         return _NONE
     return ("-" if value < 0 else "") + usd(abs(value)) if value else "0"
+
+
+def _limit(seconds: float) -> str:
+    """As exact as it was asked."""
+    return format_seconds(rounded(seconds, 3))

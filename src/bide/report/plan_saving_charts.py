@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from bide.i18n import _
 from bide.plan.answer import FrontierPoint, ServicePlan
 from bide.plan.telling import asked_point
+from bide.report.plan_parts import Charts
 from bide.report.themed import ACCENT, INK, MUTED, PARTS, WARN, log_scale, round_ticks, rows, svg
 from bide.report.words import short_name, usd
 
@@ -15,14 +17,14 @@ _HEIGHT = 250
 _MS = 1e3
 
 
-def saving_charts(plan: ServicePlan, width: int) -> Iterable[tuple[str, str]]:
+def saving_charts(plan: ServicePlan) -> Charts:
     """Of the limit that was asked for, and of the first token instead."""
     asked = asked_point(plan)
     if any(point.gpus for point in plan.frontier):
-        yield _("What each patience costs"), svg(frontier_chart(plan.frontier, asked), width, _HEIGHT)
+        yield _("What each patience costs"), partial(svg, frontier_chart(plan.frontier, asked), height=_HEIGHT)
     if any(point.gpus for point in plan.streaming):
         title = _("The same if only the first token must come soon")
-        yield title, svg(frontier_chart(plan.streaming, None, asked), width, _HEIGHT)
+        yield title, partial(svg, frontier_chart(plan.streaming, None, asked), height=_HEIGHT)
 
 
 def frontier_chart(

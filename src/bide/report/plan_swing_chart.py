@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from bide.i18n import _
 from bide.plan.answer import ServicePlan, Swing
+from bide.report.plan_parts import Charts
 from bide.report.themed import ACCENT, INK, WARN, rows, svg
 
-_ROW = 30
+_ROW, _NARROW = 30, 500
 _MOST = 4.0
 """Bars end there: of the load that a replica is planned for."""
 
 
-def swing_charts(plan: ServicePlan, width: int) -> Iterable[tuple[str, str]]:
+def swing_charts(plan: ServicePlan) -> Charts:
     """One chart; none where nothing moves the answer."""
     if plan.swings:
         title = _("Replicas that it would take, as a share of the planned ones, before rounding")
-        yield title, svg(swing_chart(plan.swings, narrow=width < 500), width, 60 + _ROW * len(plan.swings))
+        yield title, partial(swing_svg, plan.swings)
+
+
+def swing_svg(swings: tuple[Swing, ...], width: int) -> str:
+    """The tornado, with more room for words where it is narrow."""
+    return svg(swing_chart(swings, narrow=width < _NARROW), width, 60 + _ROW * len(swings))
 
 
 def swing_chart(swings: tuple[Swing, ...], *, narrow: bool = False) -> Any:
@@ -45,11 +52,10 @@ def swing_chart(swings: tuple[Swing, ...], *, narrow: bool = False) -> Any:
     bars = base.mark_bar(height=14).encode(
         x=x, x2=alt.X2Datum(1.0), color=alt.Color("side:N", scale=sides, legend=None)
     )
+    less, more = (base.transform_filter(f"datum.side == '{side}'") for side in ("less", "more"))
     texts = [
-        base.transform_filter(f"datum.side == '{side}'")
-        .mark_text(color=INK, align=align, dx=dx, fontSize=11)
-        .encode(x="share:Q", text="text:N")
-        for side, align, dx in (("less", "right", -4), ("more", "left", 4))
+        less.mark_text(color=INK, align="right", dx=-4, fontSize=11).encode(x="share:Q", text="text:N"),
+        more.mark_text(color=INK, align="left", dx=4, fontSize=11).encode(x="share:Q", text="text:N"),
     ]
     middle = alt.Chart(rows([{"share": 1.0}])).mark_rule(color=INK).encode(x="share:Q")
     return alt.layer(bars, middle, *texts)

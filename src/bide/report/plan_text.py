@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable
 
 from bide.i18n import _
@@ -36,10 +37,16 @@ def _service(service: ServiceView, width: int) -> Iterable[str]:
     for section in service.sections:
         yield from _section(section, section.title, width)
     if service.serve:
-        yield _folded("$ " + service.serve, width - 2, "  ", "      ", end=" \\")
+        yield _command(service.serve, width)
     for remark in service.remarks:
         yield _folded(remark, width, "    ", "    ")
     yield ""
+
+
+def _command(command: str, width: int) -> str:
+    """Folded between options, never between an option and its value."""
+    bound = re.sub(r"( --\S+) (?!-)", "\\1\u00a0", command)
+    return _folded("$ " + bound, width - 2, "  ", "      ", end=" \\").replace("\u00a0", " ")
 
 
 def _section(section: Section, title: str, width: int) -> Iterable[str]:

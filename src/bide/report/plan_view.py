@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bide.i18n import _
-from bide.plan.answer import Option, Plan, ServicePlan
+from bide.plan.answer import Option, Plan, ServicePlan, Verified
 from bide.plan.flags import serving
-from bide.report.plan_answer import bought_text, figures, sentence, sureness, together
+from bide.plan.question import Service
+from bide.report.plan_answer import bought_text, figures, fleet_text, sentence, sureness, together
 from bide.report.plan_candidates import candidates_section
-from bide.report.plan_cards import cards_step
+from bide.report.plan_cards import cards_step, fleet_run
 from bide.report.plan_notes import (
     assumption_lines,
     file_text,
@@ -23,6 +27,10 @@ from bide.report.plan_running import cost_section, running_section
 from bide.report.plan_saving import saving_step
 from bide.report.plan_steps import card_step, patience_step, peak_step
 from bide.report.plan_swings import swings_section
+from bide.report.words import listed
+
+if TYPE_CHECKING:
+    from bide.plan.operation import Operation
 
 
 def view(plan: Plan) -> PlanView:
@@ -33,7 +41,7 @@ def view(plan: Plan) -> PlanView:
         sentence=sentence(plan),
         sureness=sureness(plan),
         figures=tuple(figures(plan)),
-        services=tuple(_service(plan, service) for service in plan.services),
+        services=(*_fleets(plan), *(_service(plan, service) for service in plan.services)),
         assumptions=tuple(assumption_lines(plan)),
         limits=tuple(limit_lines()),
         sources=tuple(source_lines(plan)),
@@ -49,17 +57,43 @@ def _service(plan: Plan, service: ServicePlan) -> ServiceView:
     if chosen is None:
         headline = _("{model} cannot be run as asked").format(model=service.service.model.name)
         return ServiceView(name, headline, steps, (candidates_section(plan, service),), "", (), service)
+    sections = (candidates_section(plan, service), swings_section(service))
+    instead = tuple(together(service, plan.shared))
+    if instead:
+        return ServiceView(name, " ".join(instead), steps, sections, "", (), service)
     headline = _("{model} on {fleet}.").format(model=service.service.model.name, fleet=bought_text(service))
-    headline = " ".join([headline, *together(service, plan.shared)])
-    command = serving(chosen.candidate.deployment)
-    sections = tuple(_sections(plan, service, chosen))
-    return ServiceView(name, headline, steps, sections, _shell(command.argv), command.remarks, service)
+    return _started(
+        ServiceView(name, headline, steps, (*sections, *_running(service, chosen)), "", (), service), chosen
+    )
 
 
-def _shell(argv: Iterable[str]) -> str:
-    import shlex
+def _fleets(plan: Plan) -> Iterable[ServiceView]:
+    """Fleets that are bought in place of the chosen ones: shared by services, or parts of mixed ones."""
+    for shared in plan.shared:
+        name = _("fleet for {names}").format(names=listed(shared.services))
+        runs = list(zip(shared.services, shared.verified, strict=False))
+        yield _fleet(name, shared.together, shared.option, shared.operation, runs)
+    for service in plan.services:
+        for part in (service.mixed.short, service.mixed.long) if service.mixed else ():
+            proofs = [(part.service.name, part.verified)] if part.verified else []
+            yield _fleet(part.service.name, part.service, part.option, part.operation, proofs)
 
-    return shlex.join(argv)
+
+def _fleet(
+    name: str, service: Service, option: Option, operation: Operation | None, proofs: list[tuple[str, Verified]]
+) -> ServiceView:
+    """What is said of a fleet beside the services that it serves."""
+    told = ServicePlan(service, option, (), (), (), operation=operation)
+    headline = _("{model} on {fleet}.").format(model=service.model.name, fleet=fleet_text(option))
+    runs = [f"{whose}: {fleet_run(proof)}" for whose, proof in proofs]
+    shown = ServiceView(name, " ".join([headline, *runs]), (), tuple(_running(told, option)), "", (), told)
+    return _started(shown, option)
+
+
+def _started(shown: ServiceView, option: Option) -> ServiceView:
+    """With the command that starts a replica."""
+    command = serving(option.candidate.deployment)
+    return replace(shown, serve=shlex.join(command.argv), remarks=command.remarks)
 
 
 def _steps(plan: Plan, service: ServicePlan) -> Iterable[Section]:
@@ -73,10 +107,8 @@ def _steps(plan: Plan, service: ServicePlan) -> Iterable[Section]:
         yield saving_step(plan, service)
 
 
-def _sections(plan: Plan, service: ServicePlan, chosen: Option) -> Iterable[Section]:
-    yield candidates_section(plan, service)
-    yield swings_section(service)
-    yield cost_section(service, chosen)
-    running = running_section(service, chosen)
+def _running(service: ServicePlan, option: Option) -> Iterable[Section]:
+    yield cost_section(service, option)
+    running = running_section(service, option)
     if running:
         yield running

@@ -88,7 +88,9 @@ def test_patience_never_lowers_the_rate_and_load_never_takes_fewer(
 def test_stopping_early_gives_the_count_of_the_whole_halving(
     limits: tuple[float, float, float], rps: float, most: int
 ) -> None:
-    highest = {n: trial().highest_rate(asks(*limits), replicas=n) or 0.0 for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)}
+    highest = {
+        n: trial().highest_rate(asks(*limits), replicas=n) or 0.0 for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+    }
     enough = [n for n in range(1, most + 1) if rps / n <= highest[max(k for k in highest if k <= n)]]
     assert trial().fewest(rps, most, asks(*limits)) == (enough[0] if enough else None)
 

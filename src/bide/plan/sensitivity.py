@@ -37,6 +37,7 @@ class _Size:
     """Replicas for the load, before rounding; infinite where no number does it."""
 
     replicas: float
+    whole: int | None
     gpus: int
     spare: int
     usd_per_hour: float | None
@@ -45,7 +46,7 @@ class _Size:
     @property
     def total(self) -> int | None:
         """Whole replicas and the spare ones, in GPUs."""
-        return (math.ceil(self.replicas) + self.spare) * self.gpus if math.isfinite(self.replicas) else None
+        return None if self.whole is None else (self.whole + self.spare) * self.gpus
 
     @property
     def usd_per_month(self) -> float | None:
@@ -72,7 +73,10 @@ class Sensitivity:
         """The load, and the patience."""
         text = _("{rate:.4g} requests/s")
         rate = self.service.traffic.planned_rps
-        ends = [self._sized(self._trial, load=factor) for factor in (_LOW, _HIGH)]
+        ends = [
+            replace(self._sized(self._trial, load=factor), replicas=self.planned.replicas * factor)
+            for factor in (_LOW, _HIGH)
+        ]
         yield self._swing(_("load"), [text.format(rate=rate * factor) for factor in (_LOW, _HIGH)], ends)
         longer, shorter = (
             self._sized(self._trial, tuple(ask.scaled(factor) for ask in asks_of(self.service)))
@@ -129,27 +133,26 @@ class Sensitivity:
         try:
             found = candidate(service, self.option.candidate.gpu, setting, self.terms.profile)
         except BadInput:
-            return replace(self.planned, replicas=math.inf)
+            return replace(self.planned, replicas=math.inf, whole=None)
         if not isinstance(found, Candidate):
-            return replace(self.planned, replicas=math.inf)
+            return replace(self.planned, replicas=math.inf, whole=None)
         return self._sized(Capacity(found, router=self.terms.fleet.router))
 
     def _sized(self, trial: Capacity, asks: Asks | None = None, load: float = 1.0) -> _Size:
-        price = self.option.price
+        asked, planned_rps = asks or asks_of(self.service), load * self.service.traffic.planned_rps
+        whole, price = trial.fewest(planned_rps, _MOST, asked), self.option.price
         return _Size(
-            self._replicas(trial, asks or asks_of(self.service), load * self.service.traffic.planned_rps),
+            math.inf if whole is None else self._before_rounding(trial, asked, planned_rps, whole),
+            whole,
             trial.candidate.gpus,
             self.terms.spare,
             price.usd_per_hour if price else None,
         )
 
-    def _replicas(self, trial: Capacity, asks: Asks, planned_rps: float) -> float:
-        """How many are enough, and by how much: a part of the last one, where that would be."""
-        whole = trial.fewest(planned_rps, _MOST, asks)
-        if whole is None:
-            return math.inf
+    def _before_rounding(self, trial: Capacity, asks: Asks, planned_rps: float, whole: int) -> float:
+        """Of so many replicas the part of the last one that is needed."""
         highest = trial.highest_rate(asks, replicas=whole)
-        return whole if highest is None else min(whole, max(planned_rps / highest, whole - 1 + _PART))
+        return whole if highest is None else max(planned_rps / highest, whole - 1 + _PART)
 
     def _swing(self, name: str, texts: list[str], ends: list[_Size]) -> Swing:
         low, high = ends

@@ -94,6 +94,15 @@ def test_requests_and_reports_are_written_by_suffix(trace: str, tmp_path: Path) 
         (["--router", "fastest"], "router"),
         (["--fail", "0"], "fail"),
         (["--fail", "7@10s"], "fail"),
+        (["--fail", "\u00b2@10s"], "fail"),
+        (["--slo", ""], "slo"),
+        (["--slo", "ttft=1s,ttft=2s"], "slo"),
+        (["--rate", "nan"], "rate"),
+        (["--scale", "inf"], "scale"),
+        (["--warm-up", "30d"], "warm_up"),
+        (["--mixed-chunk"], "mixed_chunk"),
+        (["--max-tokens", "5"], "max_tokens"),
+        (["--link-latency", "1ms"], "link_latency"),
         (["--rate", "2", "--scale", "2"], "scale"),
         (["--rate", "2", "--concurrency", "2"], "concurrency"),
         (["--prefill-replicas", "2"], "decode_replicas"),
@@ -104,6 +113,11 @@ def test_requests_and_reports_are_written_by_suffix(trace: str, tmp_path: Path) 
 def test_bad_input_is_named(trace: str, flags: list[str], field: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*H100, "--workload", trace, *flags]) == 2
     assert capsys.readouterr().err.startswith(f"error: {field}")
+
+
+def test_a_pool_that_holds_no_request_cannot_be_met(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*H100, "--workload", trace, "--pool-bytes-per-gpu", "1MB"]) == 1
+    assert "none of the" in capsys.readouterr().err
 
 
 def test_only_simulating_imports_the_compiler() -> None:

@@ -36,7 +36,8 @@ def test_one_request_computes_its_prompt_moves_its_cache_and_answers() -> None:
     there_s = 0.1 + 1000 * TOKEN_BYTES / 1e9
     assert run.table.first_token_s[0] == pytest.approx(there_s + 0.1)
     assert run.table.last_token_s[0] == pytest.approx(there_s + 0.5)
-    assert run.joined_s[0] == pytest.approx(there_s)
+    assert run.inbox is not None
+    assert run.inbox.arrival_s[0] == pytest.approx(there_s)
     assert (run.first_scheduled_s[0], run.table.output_tokens[0], run.table.replica[0]) == (0.0, 5, 1)
 
 
@@ -52,7 +53,8 @@ def test_prompts_that_are_ready_together_wait_for_the_link() -> None:
     given = replace(traffic(2, 1.0, prompt=1000, output=1), arrival_s=np.zeros(2))
     run = run_fleet(_made(), given, SPLIT)
     move_s = 1000 * TOKEN_BYTES / 1e9
-    assert run.joined_s == pytest.approx([0.1 + move_s, 0.1 + 2 * move_s])
+    assert run.inbox is not None
+    assert run.inbox.arrival_s == pytest.approx([0.1 + move_s, 0.1 + 2 * move_s])
 
 
 def test_links_of_different_engines_move_at_once_and_a_common_end_waits() -> None:
@@ -94,8 +96,10 @@ def test_nothing_is_lost_on_the_way_and_nothing_comes_before_its_cause() -> None
     assert (table.output_tokens == 12).all()
     assert set(table.replica) == {2, 3}
     assert (table.arrival_s <= run.first_scheduled_s).all()
-    assert (run.first_scheduled_s + 0.1 < run.joined_s).all()
-    assert (run.joined_s < table.first_token_s).all()
+    assert run.inbox is not None
+    there, joined_s = run.inbox.requests, run.inbox.arrival_s
+    assert (run.first_scheduled_s[there] + 0.1 < joined_s).all()
+    assert (joined_s < table.first_token_s[there]).all()
     assert 0 < table.cached_tokens.sum() < table.prompt_tokens.sum()
 
 
@@ -142,7 +146,9 @@ def test_the_verb_names_the_link_and_counts_the_gpus() -> None:
         ("decode_replicas", {"prefill_replicas": 1}),
         ("prefill_replicas", {"decode_replicas": 1}),
         ("replicas", {"prefill_replicas": 1, "decode_replicas": 1, "replicas": 2}),
-        ("decode_replicas", {"link_bytes_per_s": 1e9}),
+        ("link_bandwidth", {"link_bytes_per_s": 1e9}),
+        ("decode_router", {"decode_router": "random"}),
+        ("backoff", {"backoff_s": -1.0}),
         ("link_bandwidth", {"prefill_replicas": 1, "decode_replicas": 1, "link_bytes_per_s": 0.0}),
         ("fail", {"prefill_replicas": 1, "decode_replicas": 1, "failures": (At(2, 0.0),)}),
         ("concurrency", {"users": 0}),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.run import FleetRun, run_fleet
@@ -84,4 +85,12 @@ def test_tensorrt_llm_reserves_what_clients_ask_for() -> None:
         assert made.setup.config.reserved_output_tokens == reserved
         assert {a.name: a.value for a in made.assumptions}["max_tokens of clients"] == reserved
         assert made.summary.preemptions == 0
+    with pytest.raises(BadInput, match="trtllm"):
+        simulate_workload(_deployment("vllm"), trace, ways=ways)
+    ways = Ways(step_error=False)
     assert simulate_workload(_deployment("vllm"), trace, ways=ways).setup.config.reserved_output_tokens == 0
+
+
+def test_a_flag_of_another_engine_is_bad_input() -> None:
+    with pytest.raises(BadInput, match="sglang"):
+        setup_of(_deployment("vllm"), mixed_chunk=True)

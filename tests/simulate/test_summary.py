@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from bide.errors import BadInput
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.run import FleetRun, run_fleet
 from bide.simulate.summary.bootstrap import block_count, percentile_intervals
@@ -29,6 +30,8 @@ def test_the_warm_up_is_three_mean_stays() -> None:
     assert window.start_s == pytest.approx(0.3)
     assert window.end_s == 199.0
     assert window_of(run, 50.0).start_s == 50.0
+    with pytest.raises(BadInput, match="199"):
+        window_of(run, 500.0)
 
 
 def test_a_queue_that_grows_is_told_from_one_that_does_not() -> None:
@@ -110,6 +113,39 @@ def test_computing_again_after_a_preemption_is_one_long_gap() -> None:
     assert len(gaps) == 2 * 249
     assert gaps.sum() == pytest.approx(float((run.table.last_token_s - run.table.first_token_s).sum()))
     assert gaps.max() > 5.0
+
+
+def test_gaps_are_those_of_the_loaded_engine_even_where_most_clients_leave() -> None:
+    """0.1 s and 1 ms a token: each prompt of 1,000 tokens that comes in between makes a gap of 1.1 s or more.
+
+    Many of the prompts are of clients that give up; played without them, gaps would be shorter.
+    """
+    made, given = setup(max_num_seqs=8, per_token_s=1e-3), traffic(400, 0.9, prompt=1000, output=20)
+    run = run_fleet(made, given, FleetRules(timeout_s=20.0))
+    well = run.table.status == "ok"
+    assert 0.2 < well.mean() < 0.8
+    _when, gaps = token_gaps(made, given, run, window_of(run, 0.0))
+    spans_s = run.table.last_token_s[well] - run.table.first_token_s[well]
+    assert len(gaps) == 19 * well.sum()
+    assert gaps.sum() == pytest.approx(float(spans_s.sum()))
+
+
+def test_an_engine_at_rest_is_seen_at_rest() -> None:
+    """A request every 10 s, four steps of 0.1 s each: 0.04 run on average, and none waits."""
+    for rules in (FleetRules(), FleetRules(router="least-requests", replicas=2)):
+        given = traffic(200, 1.0, output=4)
+        given.arrival_s[:] = np.arange(200.0) * 10
+        run = run_fleet(setup(), given, rules)
+        assert run.timeline.waiting.max() == 0.0
+        assert run.timeline.running.mean() < 0.2
+
+
+def test_a_long_run_of_short_visits_keeps_even_samples() -> None:
+    """A user who is served 1 s and thinks 1 s: half of the time one runs, however often samples were thinned out."""
+    rules = FleetRules(users=1, think_s=1.0)
+    run = run_fleet(setup(), traffic(6000, 1.0, output=10), rules)
+    assert run.timeline.running.mean() == pytest.approx(0.5, abs=0.1)
+    assert run.timeline.waiting.mean() == 0.0
 
 
 def test_goodput_is_the_share_that_met_every_limit() -> None:

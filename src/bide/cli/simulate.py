@@ -162,7 +162,7 @@ def _at(field: str, text: str) -> At:
     from bide.simulate.fleet.rules import At
 
     replica, sign, time = text.partition("@")
-    if not sign or not replica.strip().isdigit():
+    if not sign or not replica.strip().isdecimal():
         raise BadInput(field, text, _("REPLICA@TIME, such as 0@10min; replicas are counted from 0"))
     return At(int(replica), parse_seconds(time, field))
 
@@ -185,12 +185,12 @@ def _ways(asked: dict[str, Any]) -> Ways:
 
 
 def _slo(text: str | None) -> dict[str, float]:
-    limits = {}
-    for part in text.split(",") if text else ():
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise BadInput("slo", part, _("NAME=TIME, such as ttft=1s"))
-        limits[name.strip()] = parse_seconds(value.strip(), "slo")
+    limits: dict[str, float] = {}
+    for part in text.split(",") if text is not None else ():
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not equals or name in limits:
+            raise BadInput("slo", part, _("NAME=TIME once for each name, such as ttft=1s"))
+        limits[name] = parse_seconds(value, "slo")
     return limits
 
 

@@ -126,7 +126,7 @@ def _from_figures(given: Choice, parts: dict[str, Distribution]) -> Model:
     from bide.sourced import Assumption, Source
     from bide.workload.modelling.choosing import arrivals_of, settled
     from bide.workload.modelling.description import grown
-    from bide.workload.modelling.model import Model
+    from bide.workload.modelling.model import ClosedLoop, Model
     from bide.workload.modelling.pairs import Coupled
 
     choice, source = settled(given), Source(_("lengths as given"), kind="given")
@@ -135,6 +135,8 @@ def _from_figures(given: Choice, parts: dict[str, Distribution]) -> Model:
     if "turns" in parts:
         return grown({**parts, "first": choice.prompt, "output": choice.output}, choice, source)
     arrivals, assumptions = arrivals_of(None, choice)
+    if "think" in parts and not isinstance(arrivals, ClosedLoop):
+        raise BadInput("think", str(parts["think"]), _("only with --turns or --users: requests alone have no pauses"))
     apart = Assumption(_("prompt and output lengths"), _("independent"), _("no correlation was given"))
     alone = () if choice.correlation is not None else (apart,)
     made = (*alone, *assumptions, *choice.prompt.assumptions, *choice.output.assumptions)

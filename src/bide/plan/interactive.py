@@ -9,12 +9,12 @@ from pathlib import Path
 
 from bide.errors import BadInput
 from bide.i18n import _
+from bide.located import Located
 from bide.plan.asked.hardware import read_hardware
 from bide.plan.asked.overrides import limits_of, number_of
 from bide.plan.asked.patience import read_patience
 from bide.plan.asked.traffic import WINDOW_S, read_traffic
 from bide.plan.asked.workload import AskedWorkload, read_workload
-from bide.located import Located
 from bide.plan.service_file import read_model
 
 SUFFIXES = (".yaml", ".yml")

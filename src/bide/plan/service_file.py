@@ -9,13 +9,13 @@ from bide.errors import BadInput
 from bide.facts.model import Model
 from bide.facts.models import load_model
 from bide.i18n import _
+from bide.located import Located, parse_yaml, read_yaml
 from bide.plan.asked.deployment import read_deployment
 from bide.plan.asked.hardware import read_fleet, read_hardware
 from bide.plan.asked.overrides import NOTHING, Overrides, overridden
 from bide.plan.asked.patience import read_patience
 from bide.plan.asked.traffic import read_traffic
 from bide.plan.asked.workload import read_workload
-from bide.located import Located, parse_yaml, read_yaml
 from bide.plan.question import ApiPrice, Hardware, Question, Service
 from bide.sourced import Assumption
 

@@ -151,7 +151,8 @@ def _goodput(summary: Summary) -> str:
 
 def endnotes(made: Simulation) -> Iterator[str]:
     """What the columns mean, what was noted and what was assumed."""
-    yield _("- 95 % of runs: block bootstrap in time")
+    yield _("- TTFT, TPOT (mean time per further token), E2E and queue wait: of requests, from arrival; ITL: of gaps")
+    yield _("- 95 % of runs: where the percentile of 95 in 100 such runs would lie (block bootstrap in time)")
     if _has_step_error(made.summary):
         yield _("- Step times off: the same run with steps at the 10th and 90th percentile of their model's error")
     for warning in (*made.deployment.warnings, *made.traffic.notes):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import cast
 
-from bide.errors import CannotBeMet
+from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.facts.layers import Cost
 from bide.i18n import _
@@ -64,6 +64,8 @@ class ReplicaSetup:
     def reserving(self, output_tokens: int, stated: bool) -> ReplicaSetup:
         """The same for clients that ask for at most so many tokens, which some engines set aside at admission."""
         if not self.deployment.engine.reserves_output:
+            if stated:
+                raise BadInput("max_tokens", output_tokens, _("only with --engine trtllm: others set nothing aside"))
             return self
         longest = _("the longest answer of the workload; set aside, so that the cache is full before it looks so")
         why = _("as given") if stated else longest
@@ -79,6 +81,8 @@ def setup_of(
 
     Raises CannotBeMet where it does not fit, names no GPU or is an encoder-decoder; BadInput for a profile.
     """
+    if mixed_chunk and deployment.engine.name != "sglang":
+        raise BadInput("mixed_chunk", mixed_chunk, _("only with --engine sglang; vLLM always mixes"))
     return setup_of_case(case_of(deployment, stated=True), load_profile(profile), steps, mixed_chunk)
 
 

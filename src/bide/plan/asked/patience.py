@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from bide.errors import BadInput, UnknownName
 from bide.i18n import _
-from bide.metrics import ENOUGH_FOR_P99, LATENCIES, Latency
 from bide.located import Located
+from bide.metrics import ENOUGH_FOR_P99, LATENCIES, Latency
 from bide.plan.question import TIMED, Goodput, Limit, Measure
 from bide.sourced import Assumption
 from bide.units import format_seconds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bide.errors import UnknownName
 from bide.facts.diurnal import day_curves
 from bide.i18n import _
-from bide.plan.asked.workload import AskedWorkload
 from bide.located import Located
+from bide.plan.asked.workload import AskedWorkload
 from bide.plan.question import Traffic
 from bide.sourced import Assumption
 from bide.units import format_seconds

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bide.simulate.fleet.routers import router_of
 from bide.simulate.fleet.rules import FleetRules
-from bide.simulate.fleet.served import OK, UNFINISHED, Served, Watched
+from bide.simulate.fleet.served import OK, UNFINISHED, Inbox, Served, Watched
 from bide.simulate.replica_setup import ReplicaSetup
 from bide.simulate.scheduler.outcome import Outcome
 from bide.simulate.scheduler.requests import Requests
@@ -40,6 +40,8 @@ def serve_apart(
             samples.append(Watched(outcome.samples))
         progress((engine + 1) / engines)
     served.samples = tuple(samples)
+    mine = np.flatnonzero(chosen == chosen.min())
+    served.inbox = Inbox(mine, requests.arrival_s[mine])
     return served
 
 

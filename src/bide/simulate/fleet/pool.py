@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from bide.simulate.fleet.routers import router_of
 from bide.simulate.fleet.rules import FleetRules, RouterName
+from bide.simulate.fleet.served import Inbox
 from bide.simulate.fleet.station import Blueprint, Station
 from bide.simulate.replica_setup import ReplicaSetup
 from bide.simulate.scheduler.requests import Requests
@@ -32,6 +35,7 @@ class Pool:
         engines = self.replicas * self.each
         self._blueprint = Blueprint(setup.config, setup.cost, requests, rules.retries + 1, sample_every_s)
         self.stations = [Station(self._blueprint) for _ in range(engines)]
+        self._lost: defaultdict[int, list[Station]] = defaultdict(list)
         self._router = router_of(router, requests, engines, setup.config.num_blocks - 1, rules.seed + self.first)
         self._down = {event.replica - self.first for event in rules.starts if self.has(event.replica)}
         self._up = self._engines_up()
@@ -70,8 +74,17 @@ class Pool:
         for engine in engines:
             self.stations[engine].advance(now_s)
             self.steps += self.stations[engine].steps
+            self._lost[engine].append(self.stations[engine])
             self.stations[engine] = Station(self._blueprint)
         return lost
+
+    def inbox(self) -> Inbox | None:
+        """Of the first engine that got anything, from the failure to the failure between which it got most."""
+        for engine, station in enumerate(self.stations):
+            longest = max([*self._lost[engine], station], key=lambda each: len(each.sent))
+            if longest.sent:
+                return longest.inbox()
+        return None
 
     def _engines_up(self) -> list[int]:
         return [engine for engine in range(self.replicas * self.each) if engine // self.each not in self._down]

@@ -70,13 +70,13 @@ class FleetRules:
                 if not 0 <= event.replica < self.all_replicas:
                     allowed = _("a replica from 0 to {last}").format(last=self.all_replicas - 1)
                     raise BadInput(field, event.replica, allowed)
-        if self.retries < 0 or self.start_up_s < 0 or self.backoff_s < 0:
-            raise BadInput("retries", self.retries, _("retries, --start-up and --backoff of 0 or more"))
+        counts = (("retries", self.retries), ("queue_limit", self.queue_limit or 0))
+        for field, value in (*counts, ("start_up", self.start_up_s), ("backoff", self.backoff_s)):
+            if value < 0:
+                raise BadInput(field, value, _("0 or more"))
         for field, limit in (("patience", self.patience_s), ("timeout", self.timeout_s)):
             if limit is not None and limit <= 0:
                 raise BadInput(field, limit, _("a time above 0"))
-        if self.queue_limit is not None and self.queue_limit < 0:
-            raise BadInput("queue_limit", self.queue_limit, _("0 or more"))
         if self.users is not None and self.users < 1:
             raise BadInput("concurrency", self.users, _("at least one user"))
         if self.think_s < 0 or (self.think_s > 0 and self.users is None):
@@ -84,9 +84,10 @@ class FleetRules:
 
     def _check_split(self) -> None:
         if not self.split:
-            if self.decode_router or self.link_bytes_per_s or self.link_latency_s is not None:
-                allowed = _("the link and --decode-router only with --prefill-replicas and --decode-replicas")
-                raise BadInput("decode_replicas", self.decode_replicas, allowed)
+            of_both = (self.decode_router, self.link_bytes_per_s, self.link_latency_s)
+            for field, given in zip(("decode_router", "link_bandwidth", "link_latency"), of_both, strict=True):
+                if given is not None:
+                    raise BadInput(field, given, _("only with --prefill-replicas and --decode-replicas"))
             return
         for field, count in (("prefill_replicas", self.prefill_replicas), ("decode_replicas", self.decode_replicas)):
             if not 1 <= count <= 10_000:

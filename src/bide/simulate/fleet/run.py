@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bide.errors import CannotBeMet
+from bide.i18n import _
 from bide.records import RequestTable
 from bide.simulate.fleet.apart import Progress, serve_apart
 from bide.simulate.fleet.rules import FleetRules
-from bide.simulate.fleet.served import OK, REFUSED, Served
+from bide.simulate.fleet.served import OK, REFUSED, Inbox, Served
 from bide.simulate.fleet.timeline import Timeline, timeline_of
 from bide.simulate.fleet.together import Together
-from bide.simulate.fleet.traffic import Traffic, requests_of, servable
+from bide.simulate.fleet.traffic import Traffic, longest_tokens, requests_of, servable
 from bide.simulate.replica_setup import ReplicaSetup
 
 if TYPE_CHECKING:
@@ -30,12 +32,12 @@ class FleetRun:
 
     table: RequestTable
     first_scheduled_s: Floats
-    joined_s: Floats
-    """When the engine that answers got it: later than its arrival where it was sent again, or computed elsewhere."""
     engine: Ints
     attempts: Ints
     timeline: Timeline
     steps: int
+    inbox: Inbox | None
+    """Of the first engine that answers; None where no engine got anything."""
 
     @property
     def queue_s(self) -> Floats:
@@ -50,10 +52,14 @@ def _silent(_share: float) -> None:
 
 
 def run_fleet(setup: ReplicaSetup, traffic: Traffic, rules: FleetRules, progress: Progress = _silent) -> FleetRun:
-    """Serve `traffic`; requests that no engine can hold are refused at once."""
-    import numpy as np
-
+    """Serve `traffic`; requests that no engine can hold are refused at once. Raises CannotBeMet where those are all."""
     fits = servable(traffic, setup.config)
+    if not fits.any():
+        shortest = int((traffic.prompt_tokens + traffic.output_tokens).min())
+        text = _(
+            "none of the {n:,} requests fits: the shortest has {has:,} tokens, and an engine holds at most {room:,}"
+        )
+        raise CannotBeMet(text.format(n=len(fits), has=shortest, room=longest_tokens(setup.config)))
     kept = traffic if fits.all() else traffic.taken(fits)
     served, timeline = _served(setup, kept, rules, progress)
     if not fits.all():
@@ -62,17 +68,15 @@ def run_fleet(setup: ReplicaSetup, traffic: Traffic, rules: FleetRules, progress
     return FleetRun(
         _table(traffic, arrival_s, served, setup),
         served.first_scheduled_s,
-        np.where(np.isfinite(served.joined_s), served.joined_s, arrival_s),
         served.engine,
         served.attempts,
         timeline,
         served.steps,
+        served.inbox,
     )
 
 
 def _served(setup: ReplicaSetup, traffic: Traffic, rules: FleetRules, progress: Progress) -> tuple[Served, Timeline]:
-    if not len(traffic):
-        return Served.nothing(0), timeline_of((), 0.0)
     requests = requests_of(traffic, setup.config)
     span_s = float(traffic.arrival_s[-1])
     every_s = span_s / _SAMPLES if span_s > 0 and not rules.users else 0.01
@@ -95,12 +99,16 @@ def _arrivals(traffic: Traffic, served: Served, rules: FleetRules) -> Floats:
 
 def _with_refused(served: Served, fits: NDArray[np.bool_]) -> Served:
     """The columns of all requests, from those that fit."""
+    import numpy as np
+
     every = Served.nothing(len(fits))
     every.status[~fits] = REFUSED
     every.samples, every.steps = served.samples, served.steps
+    if served.inbox:
+        every.inbox = replace(served.inbox, requests=np.flatnonzero(fits)[served.inbox.requests])
     for name in ("first_scheduled_s", "first_token_s", "finish_s", "preemptions", "cached_tokens", "output_tokens"):
         getattr(every, name)[fits] = getattr(served, name)
-    for name in ("engine", "attempts", "status", "sent_s", "joined_s"):
+    for name in ("engine", "attempts", "status", "sent_s"):
         getattr(every, name)[fits] = getattr(served, name)
     return every
 

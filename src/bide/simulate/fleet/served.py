@@ -37,6 +37,21 @@ class Watched:
     until_s: float = float("inf")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Inbox:
+    """What one engine got, in order of time."""
+
+    requests: Ints
+    arrival_s: Floats
+    left: tuple[tuple[float, int], ...] = ()
+    """(seconds, place in `requests`): whose client left without the whole answer, or who was lost, and when."""
+
+    def between(self, first: int, last: int) -> Inbox:
+        """Those at these places, the last one excluded."""
+        left = tuple((time_s, place - first) for time_s, place in self.left if first <= place < last)
+        return Inbox(self.requests[first:last], self.arrival_s[first:last], left)
+
+
 @dataclass(eq=False)
 class Served:
     """Of every request: the times of its last attempt (NaN where a thing did not happen), and how it ended."""
@@ -53,10 +68,10 @@ class Served:
     status: Strings
     sent_s: Floats
     """When it was first sent, where that is not as in the trace; NaN there."""
-    joined_s: Floats
-    """When the engine that answers got it, where that is not at its arrival; NaN there."""
     steps: int = 0
     samples: tuple[Watched, ...] = ()
+    inbox: Inbox | None = None
+    """Of the first engine that answers."""
 
     @classmethod
     def nothing(cls, count: int) -> Served:
@@ -76,5 +91,4 @@ class Served:
             attempts=np.ones(count, dtype=np.int64),
             status=np.full(count, UNFINISHED, dtype="<U10"),
             sent_s=np.full(count, np.nan),
-            joined_s=np.full(count, np.nan),
         )

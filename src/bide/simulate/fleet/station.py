@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from bide.simulate.fleet.served import Inbox
 from bide.simulate.scheduler.abort import abort
 from bide.simulate.scheduler.config import SchedulerConfig
 from bide.simulate.scheduler.cost import StepCost
@@ -103,6 +104,7 @@ class Station:
         """Which request of the blueprint each was."""
         self._open: list[int] = []
         """Those that have not ended, as far as `step` has looked."""
+        self._left: list[tuple[float, int]] = []
         self._at_rest = True
 
     @property
@@ -175,9 +177,10 @@ class Station:
         """A time of a request; NaN, or later than now, where it has not happened."""
         return float(self._memory.times[at.TIMES_HEAD + number * at.TIME_FIELDS + field])
 
-    def drop(self, number: int) -> None:
+    def drop(self, number: int, now_s: float) -> None:
         """Its client leaves now, to which the engine has come: the request gives up its place and its blocks."""
         abort(self._memory, number)
+        self._left.append((now_s, number))
         if number in self._open:
             self._open.remove(number)
         self._at_rest = False
@@ -189,6 +192,12 @@ class Station:
     def column(self, field: int) -> Ints:
         """A field of every request that it got."""
         return self._memory.column(field)
+
+    def inbox(self) -> Inbox:
+        """All that it got."""
+        import numpy as np
+
+        return Inbox(np.array(self.sent, dtype=np.int64), self.times_s(at.ARRIVAL_S).copy(), tuple(self._left))
 
     def sampled(self) -> Samples | None:
         """The state over time, where it was asked for."""

@@ -133,6 +133,7 @@ class Together:
                 if self._done_by(attempt, at.FINISH_S, now_s):
                     self._finish(attempt, now_s)
                 else:
+                    station.drop(attempt.number, now_s)
                     self._give_up(attempt, FAILED, now_s)
         self._at(now_s + self._rules.start_up_s, partial(self._start, event.replica))
 
@@ -155,7 +156,6 @@ class Together:
 
     def _join(self, attempt: Attempt, engine: int, now_s: float) -> None:
         attempt.join(engine, self._pools[attempt.stage].stations[engine], now_s)
-        self._served.joined_s[attempt.request] = now_s
 
     def _hand_over(self, attempt: Attempt, now_s: float) -> None:
         """The prompt is computed: its cache goes to the engine that answers."""
@@ -191,7 +191,7 @@ class Together:
             attempt.station.advance(now_s)
         if not self._done_by(attempt, field, now_s):
             if attempt.station is not None:
-                attempt.station.drop(attempt.number)
+                attempt.station.drop(attempt.number, now_s)
             self._give_up(attempt, status, now_s)
         elif field == at.FINISH_S and not self._users:
             self._finish(attempt, now_s)
@@ -253,5 +253,6 @@ class Together:
         self._served.steps += sum(station.steps for station in stations) + sum(pool.steps for pool in self._pools)
         samples = [each.sampled() for each in stations]
         self._served.samples = (*self._gone, *(Watched(each) for each in samples if each))
+        self._served.inbox = self._pools[-1].inbox()
         self._progress(1.0)
         return self._served

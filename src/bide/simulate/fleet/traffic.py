@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
     Booleans = NDArray[np.bool_]
+
+
+_FASTEST = 1e6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +74,7 @@ def traffic_of(
     """
     import numpy as np
 
-    if rate is not None and scale is not None:
-        raise BadInput("scale", scale, _("either --rate or --scale"))
+    _check_pace(rate, scale)
     if not trace.outputs_known:
         raise BadInput("workload", trace.source.text, _("a trace with the number of tokens generated"))
     there = np.flatnonzero(trace.answered)
@@ -91,14 +94,23 @@ def traffic_of(
         (*trace.assumptions, *assumptions),
         tuple(notes),
     )
-    return _repeated(_played(traffic, rate, scale), requests or len(traffic))
+    played = _played(traffic, rate, scale, recorded=trace.arrival_s is not None)
+    return _repeated(played, requests or len(traffic))
+
+
+def _check_pace(rate: float | None, scale: float | None) -> None:
+    if rate is not None and scale is not None:
+        raise BadInput("scale", scale, _("either --rate or --scale"))
+    for field, value in (("rate", rate), ("scale", scale)):
+        if value is not None and not 1 / _FASTEST <= value <= _FASTEST:
+            raise BadInput(field, value, _("0.000001 to 1,000,000"))
 
 
 def _times(trace: Trace, rate: float | None) -> tuple[Floats, tuple[Assumption, ...]]:
     import numpy as np
 
     if trace.arrival_s is not None:
-        why = _("as recorded, whatever the answers here take")
+        why = _("whatever the answers here take")
         return trace.arrival_s - trace.arrival_s[0], (Assumption(_("arrivals"), _("as in the trace"), why),)
     if rate is None:
         raise BadInput("rate", None, _("requests a second: the trace has no times"))
@@ -106,12 +118,17 @@ def _times(trace: Trace, rate: float | None) -> tuple[Floats, tuple[Assumption, 
     return np.cumsum(poisson_gaps(len(trace), SEED)) / rate, (Assumption(_("arrivals"), _("Poisson"), why),)
 
 
-def _played(traffic: Traffic, rate: float | None, scale: float | None) -> Traffic:
+def _played(traffic: Traffic, rate: float | None, scale: float | None, recorded: bool) -> Traffic:
     """Faster or slower."""
     faster = scale or 1.0
     if rate is not None and traffic.requests_per_s:
         faster = rate / traffic.requests_per_s
-    return replace(traffic, arrival_s=traffic.arrival_s / faster) if faster != 1.0 else traffic
+    if faster == 1.0:
+        return traffic
+    notes = traffic.notes
+    if recorded and not math.isclose(faster, 1.0, rel_tol=1e-3):
+        notes = (*notes, _("arrivals are played {faster:.4g} times as fast as recorded").format(faster=faster))
+    return replace(traffic, arrival_s=traffic.arrival_s / faster, notes=notes)
 
 
 def _repeated(traffic: Traffic, requests: int) -> Traffic:
@@ -142,10 +159,10 @@ def servable(traffic: Traffic, config: SchedulerConfig) -> Booleans:
 
     short = traffic.prompt_tokens < config.max_model_len
     reach = np.minimum(traffic.prompt_tokens + traffic.output_tokens, config.max_model_len)
-    return np.asarray(short & (reach <= _longest_tokens(config)))
+    return np.asarray(short & (reach <= longest_tokens(config)))
 
 
-def _longest_tokens(config: SchedulerConfig) -> int:
+def longest_tokens(config: SchedulerConfig) -> int:
     """The longest request that the pool holds alone, by halving."""
     low, high = 0, config.max_model_len
     while low < high:

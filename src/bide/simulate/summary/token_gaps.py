@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bide.simulate.fleet.run import FleetRun
+from bide.simulate.fleet.served import Inbox
 from bide.simulate.fleet.traffic import Traffic, requests_of
 from bide.simulate.replica_setup import ReplicaSetup
 from bide.simulate.scheduler.kernel import fields as at
@@ -31,30 +32,37 @@ def token_gaps(
     setup: ReplicaSetup, traffic: Traffic, run: FleetRun, window: Window, loaded: bool = False
 ) -> tuple[Floats, Floats]:
     """(when, seconds) of each gap between deliveries at the first engine that answers; `loaded` where prompts were
-    computed elsewhere.
+    computed elsewhere. Only of requests that went well; the others are there.
 
     The whole run after the warm-up where the engine got no more than `MOST_REQUESTS`, else that many from then on;
     fewer where answers are long.
     """
     import numpy as np
 
-    answered = np.isfinite(run.table.last_token_s)
-    if not answered.any():
+    if run.inbox is None:
         return np.zeros(0), np.zeros(0)
-    served = np.flatnonzero(answered & (run.engine == run.engine[answered].min()))
-    served = served[np.argsort(run.joined_s[served], kind="stable")]
-    first, most = int(np.searchsorted(run.joined_s[served], window.start_s)), _most_requests(traffic)
-    if len(served) > most:
-        first = max(0, min(first - int(_LEAD * most), len(served) - most))
-        stretch, lead = served[first : first + most], int(_LEAD * most)
-    else:
-        stretch, lead = served, first
-    part = replace(traffic.taken(stretch), arrival_s=run.joined_s[stretch])
-    outcome = simulate(setup.config, setup.cost, requests_of(part, setup.config, loaded), record_steps=True)
+    stretch, lead = _stretch(run.inbox, window.start_s, _most_requests(traffic))
+    part = replace(traffic.taken(stretch.requests), arrival_s=stretch.arrival_s)
+    requests = requests_of(part, setup.config, loaded)
+    outcome = simulate(setup.config, setup.cost, requests, record_steps=True, aborts=stretch.left)
     assert outcome.log is not None
     when_s, gaps_s, request = gaps_of(outcome.log, part.prompt_tokens, setup.config.speculative_tokens)
-    kept = request >= lead
+    counts = np.arange(len(stretch.requests)) >= lead
+    counts[[place for _time_s, place in stretch.left]] = False
+    kept = counts[request]
     return when_s[kept], gaps_s[kept]
+
+
+def _stretch(inbox: Inbox, start_s: float, most: int) -> tuple[Inbox, int]:
+    """What of an engine's requests is simulated again, and how many of it come before those that count."""
+    import numpy as np
+
+    first, count = int(np.searchsorted(inbox.arrival_s, start_s)), len(inbox.requests)
+    if count <= most:
+        return inbox, first
+    lead = int(_LEAD * most)
+    first = max(0, min(first - lead, count - most))
+    return inbox.between(first, first + most), lead
 
 
 def _most_requests(traffic: Traffic) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bide.errors import BadInput
+from bide.i18n import _
 from bide.simulate.fleet.run import FleetRun
 
 if TYPE_CHECKING:
@@ -42,7 +44,9 @@ def window_of(run: FleetRun, warm_up_s: float | None = None) -> Window:
     arrivals = run.table.arrival_s
     end_s = float(arrivals[-1]) if len(arrivals) else 0.0
     if warm_up_s is not None:
-        return Window(min(warm_up_s, end_s), end_s, True)
+        if warm_up_s > end_s:
+            raise BadInput("warm_up", warm_up_s, _("no later than the last arrival, {end:.4g} s").format(end=end_s))
+        return Window(warm_up_s, end_s, True)
     stays = run.table.last_token_s - arrivals
     stays = stays[np.isfinite(stays)]
     mean_s = float(stays.mean()) if len(stays) else 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from bide.simulate.scheduler.kernel.batch import entry_at
 from bide.simulate.scheduler.kernel.fields import (
     ADMITTED,
@@ -80,13 +82,9 @@ def record(rules: Ints, ints: Ints, times: Floats, steps: Rows, spans_s: TimeRow
 
 @compiled
 def sample(rules: Ints, ints: Ints, times: Floats, samples: TimeRows) -> None:
-    """Note the state now; where the samples are full, half of them go and they are taken half as often."""
+    """Note the state now; where the samples are full, half of them go first."""
     if ints[SAMPLED] == len(samples):
-        ints[SAMPLED] = (len(samples) + 1) // 2
-        for place in range(ints[SAMPLED]):
-            for field in range(samples.shape[1]):
-                samples[place, field] = samples[2 * place, field]
-        times[SAMPLE_EVERY_S] *= 2
+        _thin_out(ints, times, samples)
     place = ints[SAMPLED]
     ints[SAMPLED] += 1
     samples[place, SAMPLE_TIME_S] = times[NOW_S]
@@ -97,3 +95,30 @@ def sample(rules: Ints, ints: Ints, times: Floats, samples: TimeRows) -> None:
     samples[place, SAMPLE_HIT_TOKENS] = ints[HIT_TOKENS]
     samples[place, SAMPLE_LOOKED_UP_TOKENS] = ints[LOOKED_UP_TOKENS]
     times[NEXT_SAMPLE_S] = times[NOW_S] + times[SAMPLE_EVERY_S]
+
+
+@compiled
+def _thin_out(ints: Ints, times: Floats, samples: TimeRows) -> None:
+    """Keep the states at evenly spaced times: every second sample might be one of an idle engine."""
+    rows, start_s = len(samples), samples[0, SAMPLE_TIME_S]
+    every_s = 2 * max(times[SAMPLE_EVERY_S], (samples[rows - 1, SAMPLE_TIME_S] - start_s) / rows)
+    kept, point = 0, -1
+    for place in range(rows):
+        point_after = int((samples[place + 1, SAMPLE_TIME_S] - start_s) / every_s) if place + 1 < rows else 2 * rows
+        if point_after > point:
+            for field in range(samples.shape[1]):
+                samples[kept, field] = samples[place, field]
+            kept += 1
+        point = point_after
+    ints[SAMPLED] = kept
+    times[SAMPLE_EVERY_S] = every_s
+
+
+@compiled
+def sample_rest(rules: Ints, ints: Ints, times: Floats, samples: TimeRows, until_s: float) -> None:
+    """Nothing happens until then: note that, if a sample would be due, and the next one as soon as something does."""
+    if until_s <= times[NEXT_SAMPLE_S]:
+        return
+    if ints[SAMPLED] == 0 or samples[ints[SAMPLED] - 1, SAMPLE_TIME_S] < times[NOW_S]:
+        sample(rules, ints, times, samples)
+    times[NEXT_SAMPLE_S] = until_s if until_s < inf else times[NOW_S]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from bide.simulate.scheduler.kernel.aborting import abort_asked
 from bide.simulate.scheduler.kernel.batch import note_progress, price
@@ -41,7 +42,7 @@ from bide.simulate.scheduler.kernel.jit import (
     compiled_entry,
     source_stamp,
 )
-from bide.simulate.scheduler.kernel.record import has_room, record, sample
+from bide.simulate.scheduler.kernel.record import has_room, record, sample, sample_rest
 from bide.simulate.scheduler.kernel.schedule import schedule
 from bide.simulate.scheduler.kernel.update import update
 from bide.simulate.scheduler.kernel.waiting import arrival_s, take_arrivals
@@ -73,7 +74,7 @@ def _entry(stamp: int) -> Advance:
             if ints[BARREN_STEPS] > ints[PATIENCE_STEPS]:
                 return DONE
             take_arrivals(rules, ints, times)
-            if times[NOW_S] >= times[NEXT_SAMPLE_S]:
+            if times[NOW_S] > times[NEXT_SAMPLE_S]:
                 sample(rules, ints, times, samples)
             if ints[CRUISING] or board(rules, ints, times):
                 if cruise(rules, costs, ints, blocks, times, ids, until_s):
@@ -96,9 +97,12 @@ def _entry(stamp: int) -> Advance:
                 ints[OLDEST] = ints[NEWEST]
                 ints[NEWEST] = batch
             elif ints[PREEMPTED] == 0:
-                if ints[ARRIVED] == ints[REQUESTS]:
+                over = ints[ARRIVED] == ints[REQUESTS]
+                next_s = inf if over else arrival_s(times, ints[ARRIVED])
+                sample_rest(rules, ints, times, samples, next_s)
+                if over:
                     return DONE
-                times[NOW_S] = arrival_s(times, ints[ARRIVED])
+                times[NOW_S] = next_s
         return PAUSED
 
     return compiled_entry(advance)

@@ -14,14 +14,14 @@ from bide.metrics import Latency
 from bide.physics.blocks import Pool
 from bide.physics.memory import Memory, memory_of
 from bide.physics.nearness import factors, step_assumption
+from bide.physics.own import with_own_pool
 from bide.physics.profile import Profile
-from bide.physics.reached import reached
-from bide.physics.steptime import roofline
 from bide.plan.mix import held_bytes, held_mix, read_bytes, requests_at_once, running_mix
 from bide.plan.question import Hardware, Service
 from bide.plan.rejection import Rejection
 from bide.simulate.cases import Case, case_of
 from bide.simulate.steady import Replica
+from bide.simulate.step_tables import one_table
 from bide.sourced import Assumption
 from bide.units import format_gib
 from bide.workload.requests import Workload
@@ -107,6 +107,7 @@ def _candidate(service: Service, gpu: Gpu, tp: object, profile: Profile) -> Cand
     deployment = _deployment(service, gpu, tp)
     if isinstance(deployment, Rejection):
         return deployment
+    deployment = with_own_pool(deployment, profile.own, profile.name)
     memory = memory_of(deployment)
     too_big = _without_pool(service, deployment, gpu, memory) or _largest_request(service, deployment, gpu, memory)
     if too_big:
@@ -121,8 +122,7 @@ def _candidate(service: Service, gpu: Gpu, tp: object, profile: Profile) -> Cand
 
 def _replicas(work: Workload, case: Case, profile: Profile) -> tuple[Replica, Replica, Replica]:
     """At the fast end, likely and at the slow end: where 8 in 10 deployments like this one lie in TPOT."""
-    deployment, found = case.deployment, reached(profile, case.names)
-    table = roofline(case.amounts, found)
+    deployment, (table, found) = case.deployment, one_table(profile, case)
     kv_bytes, held = read_bytes(case.read, running_mix(work)), held_mix(work, deployment)
     fast, slow = factors(profile, deployment, case.stated)["tpot_s"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _FEWEST_BLOCKS, _MOST_BLOCKS = 8, 64
-_DRAWS = 400
+_DRAWS, _DRAWS_AT_ONCE = 400, 40
 _BINS = 4096
 _COVERED = (2.5, 97.5)
 _STAYS = 10.0
@@ -43,8 +43,26 @@ def percentile_intervals(
     where = _block_of(times_s, blocks)
     counts = np.bincount(where * len(edges) + spots, minlength=blocks * len(edges)).reshape(blocks, len(edges))
     drawn = np.random.default_rng(seed).multinomial(blocks, np.full(blocks, 1 / blocks), _DRAWS)
-    below = drawn.astype(np.float64) @ np.cumsum(counts, axis=1, dtype=np.float64)
-    return [_interval(edges, below, percent) for percent in percents]
+    reached = np.cumsum(counts, axis=1, dtype=np.float64)
+    found = np.concatenate([_drawn_percentiles(edges, part @ reached, percents) for part in _parts(drawn)])
+    lows, highs = np.percentile(found, _COVERED, axis=0)
+    return list(zip(lows.tolist(), highs.tolist(), strict=True))
+
+
+def share_interval(times_s: Floats, met: NDArray[np.bool_], blocks: int) -> tuple[float, float]:
+    """95 % of the shares of redrawn runs lie between these; `met` says which requests count."""
+    import numpy as np
+
+    if not len(met):
+        return float("nan"), float("nan")
+    edges = np.linspace(float(times_s.min()), float(times_s.max()), blocks + 1)[1:-1]
+    block = np.searchsorted(edges, times_s)
+    sent = np.bincount(block, minlength=blocks)
+    good = np.bincount(block, weights=met, minlength=blocks)
+    drawn = np.random.default_rng(0).multinomial(blocks, np.full(blocks, 1 / blocks), _DRAWS)
+    shares = (drawn @ good) / np.maximum(drawn @ sent, 1)
+    low, high = np.percentile(shares, _COVERED)
+    return float(low), float(high)
 
 
 def _block_of(times_s: Floats, blocks: int) -> NDArray[np.int64]:
@@ -56,10 +74,17 @@ def _block_of(times_s: Floats, blocks: int) -> NDArray[np.int64]:
     return np.minimum(((times_s - first) / (last - first) * blocks).astype(np.int64), blocks - 1)
 
 
-def _interval(edges: Floats, below: Floats, percent: float) -> tuple[float, float]:
+def _parts(drawn: NDArray[np.int64]) -> list[Floats]:
+    """A few draws at a time: all at once would be the largest thing in memory."""
     import numpy as np
 
-    wanted = percent / 100 * below[:, -1]
-    place = np.array([np.searchsorted(row, most) for row, most in zip(below, wanted, strict=True) if row[-1] > 0])
-    low, high = np.percentile(edges[np.minimum(place, len(edges) - 1)], _COVERED)
-    return float(low), float(high)
+    return [part.astype(np.float64) for part in np.array_split(drawn, _DRAWS // _DRAWS_AT_ONCE)]
+
+
+def _drawn_percentiles(edges: Floats, below: Floats, percents: Sequence[float]) -> Floats:
+    """A row for each draw that has any value; `below` counts each draw's values up to each edge."""
+    import numpy as np
+
+    rows = below[below[:, -1] > 0]
+    places = [[np.searchsorted(row, percent / 100 * row[-1]) for percent in percents] for row in rows]
+    return np.asarray(edges[np.minimum(np.array(places, dtype=np.int64).reshape(-1, len(percents)), len(edges) - 1)])

@@ -41,7 +41,9 @@ def closed_table(
     return _served([start for start, _user in starts], after, draw, law, prompt, output, noise)
 
 
-def open_table(rate: float, count: int, law: StepLaw = LAW, seed: int = 0, prompt: int = 600, output: int = 80) -> RequestTable:
+def open_table(
+    rate: float, count: int, law: StepLaw = LAW, seed: int = 0, prompt: int = 600, output: int = 80
+) -> RequestTable:
     """Poisson arrivals."""
     draw = np.random.default_rng(seed)
     times = np.cumsum(draw.exponential(1 / rate, count)).tolist()
@@ -57,7 +59,9 @@ def _served(
     output: int,
     noise: float,
 ) -> RequestTable:
-    queue, running, ended, now, serial = sorted(coming), [], [], 0.0, 0
+    queue, now, serial = sorted(coming), 0.0, 0
+    running: list[_Live] = []
+    ended: list[_Live] = []
     while queue or running:
         if not running and queue:
             now = max(now, queue[0])

@@ -42,10 +42,10 @@ def _users(count: int, requests: int) -> Load:
 
 
 LEARNED = (
-    Asked(_users(1, 6), "64", "16"),
+    Asked(_users(1, 22), "64", "8"),
     Asked(_users(8, 40), "600", "20"),
     Asked(_users(16, 80), "96", "24"),
-    Asked(_users(4, 16), "2000", "20"),
+    Asked(_users(4, 24), "2000", "16"),
 )
 """Few and many at once, short and long: what tells the four coefficients apart."""
 MIX = {"prompt": {"p50": 300, "p95": 900}, "output": {"p50": 24, "p95": 48}}
@@ -89,3 +89,17 @@ def step_errors(law: StepLaw, steps: Sequence[dict[str, Any]]) -> list[float]:
         load = StepLoad(**{**content, "window_kv_tokens": tuple(content["window_kv_tokens"])})
         errors.append(abs(cost.seconds(load) / step["seconds"] - 1))
     return errors
+
+
+def service_file(peak_rps: float, e2e_p95: str) -> str:
+    """A service with that mix on the measured deployment, for `bide plan`."""
+    knobs = {key: value for key, value in DEPLOYMENT.items() if key.startswith("max_")}
+    service = {
+        "name": "planted",
+        "model": DEPLOYMENT["model"],
+        "workload": {"lengths": MIX},
+        "traffic": {"peak_rps": peak_rps},
+        "patience": {"e2e_p95": e2e_p95},
+        "deployment": knobs,
+    }
+    return json.dumps({"services": [service], "hardware": {"gpus": [DEPLOYMENT["gpu"]], "max_gpus": 8}})

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench_scene import users
-from law_engine import Engine
-from law_server import engine_of, law_served
 
+from bench_scene import users
 from bide.bench.asking import Ask
 from bide.bench.loads import Load
 from bide.bench.session import bench
@@ -24,6 +22,8 @@ from bide.simulate.scheduler.cost import StepCost
 from bide.simulate.scheduler.reference.live import Live
 from bide.simulate.scheduler.reference.run import Run
 from bide.simulate.scheduler.requests import Requests
+from law_engine import Engine
+from law_server import engine_of, law_served
 
 LAW = StepLaw(fixed_s=2e-3, per_token_s=10e-6, per_kv_token_s=2e-7, per_sequence_s=1e-4)
 SMALL: dict[str, Any] = {
@@ -37,6 +37,10 @@ SMALL: dict[str, Any] = {
 }
 """40 blocks of 16 tokens, 131,072 bytes a token (32 layers x 2 x 8 heads x 128 x 2 bytes): room for 640 tokens, so
 that eight requests of 150 push each other out; prompts of 100 are chunked by 128 tokens a step."""
+
+
+def _nobody(_live: Live) -> None:
+    """Listens to the engine."""
 
 
 def _simulated(engine: Engine, served: list[dict[str, Any]]) -> Any:
@@ -59,7 +63,7 @@ def test_every_token_comes_when_the_simulator_says() -> None:
             truth = json.load(said)
 
     async def engine() -> Engine:
-        return engine_of(deployment, LAW, lambda live: None)
+        return engine_of(deployment, LAW, _nobody)
 
     made = _simulated(asyncio.run(engine()), truth["requests"])
     assert truth["preemptions"] == made.preemptions.sum() > 0
@@ -70,9 +74,9 @@ def test_every_token_comes_when_the_simulator_says() -> None:
 
 def test_requests_whose_client_has_gone_leave_the_pool() -> None:
     async def aborted() -> Engine:
-        engine = engine_of(Deployment.resolve(SMALL), LAW, lambda live: None)
+        engine = engine_of(Deployment.resolve(SMALL), LAW, _nobody)
         stepping = asyncio.create_task(engine.run())
-        lives: list[Live] = [engine.submit(100, 400) for _ in range(3)]
+        lives = [engine.submit(100, 400) for _ in range(3)]
         await asyncio.sleep(0.05)
         assert len(engine.scheduler.running) == 3
         for live in lives:

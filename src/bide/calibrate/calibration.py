@@ -25,6 +25,7 @@ from bide.facts.gpus import UNLISTED
 from bide.i18n import _
 from bide.physics.own import Own, identity, pool_identity, with_own_pool
 from bide.physics.profile import Profile, load_profile, profile_dict
+from bide.simulate.cases import case_of, reached_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -168,11 +169,13 @@ def _fitted(usable: Sequence[Usable], base: Profile, own: Own, step_law: StepLaw
     points = [each.point for each in usable]
     if step_law == "affine":
         return _fitted_law(usable, points, base, own)
+    case = case_of(points[0].deployment, True)
+    reached_of(base, case)  # raises for hardware that has no roofline
     problem = own_problem(points, base)
     logs = fit_own(problem)
 
     def without(rows: NDArray[np.intp], rest: NDArray[np.intp]) -> Mapping[str, Floats]:
-        return predictions(problem.chosen(rows), fit_own(problem.chosen(rest)))
+        return predictions(problem.chosen(rows), fit_own(problem.chosen(rest), logs))
 
     found, held_out = fitted_terms(problem, logs), left_out_predictions(points, without)
     terms = {term.name: term.after for term in found}
@@ -181,9 +184,7 @@ def _fitted(usable: Sequence[Usable], base: Profile, own: Own, step_law: StepLaw
     return Calibration(points[0].deployment, made, base, _point_fits(usable, *columns), terms=found)
 
 
-def _fitted_law(
-    usable: Sequence[Usable], points: Sequence[Measured], base: Profile, own: Own
-) -> Calibration:
+def _fitted_law(usable: Sequence[Usable], points: Sequence[Measured], base: Profile, own: Own) -> Calibration:
     runs = [each.run for each in usable]
     found = fit_law(points, runs)
 
@@ -217,8 +218,7 @@ def _point_fits(
         return {metric: float(values[place]) for metric, values in columns.items()}
 
     return tuple(
-        PointFit(each, row(before, place), row(after, place), row(held_out, place))
-        for place, each in enumerate(usable)
+        PointFit(each, row(before, place), row(after, place), row(held_out, place)) for place, each in enumerate(usable)
     )
 
 
@@ -227,15 +227,21 @@ def _warnings(made: Calibration, usable: Sequence[Usable]) -> list[str]:
     found = []
     count = len(set(levels([each.point for each in usable])))
     if count < FEWEST_LEVELS:
-        text = _("{n} levels of load: an interval of its own needs {least}; until then that of the shipped profile stands")
+        text = _(
+            "levels of load: {n}; an interval of its own needs {least}, until then that of the shipped profile stands"
+        )
         found.append(text.format(n=count, least=FEWEST_LEVELS))
     for metric in made.measured_metrics:
         off = made.error("before", metric)
         if off is not None and off > _FAR_OFF:
-            text = _("the profile was {off:.0%} off in {metric} before: check that GPU, model, tp and formats are those")
+            text = _(
+                "the profile was {off:.0%} off in {metric} before: check that GPU, model, tp and formats are those"
+            )
             found.append(text.format(off=off, metric=metric.removesuffix("_s").upper()))
     found += _unknown(made)
-    versions = {str(each.run.deployment["engine_version"]) for each in usable if each.run.deployment.get("engine_version")}
+    versions = {
+        str(each.run.deployment["engine_version"]) for each in usable if each.run.deployment.get("engine_version")
+    }
     if len(versions) > 1:
         found.append(_("runs of several engine versions: {versions}").format(versions=", ".join(sorted(versions))))
     return found

@@ -93,7 +93,9 @@ def compare(
     """
     first = _sides(a, "a")
     if isinstance(b, Deployment):
-        return Comparison(tuple(_pair(one, two) for one, two in zip(first, predicted_sides(first, b, profile), strict=True)))
+        return Comparison(
+            tuple(_pair(one, two) for one, two in zip(first, predicted_sides(first, b, profile), strict=True))
+        )
     second = _sides(b, "b")
     pairs, alone = _matched(first, second)
     if not pairs:

@@ -99,7 +99,8 @@ def _equations(table: RequestTable, budget_tokens: int) -> tuple[Floats, Floats]
     spans, waits = seen.last - seen.begin, seen.begin - seen.sent
     good = waits > 0
     running = np.concatenate([seen.running(block) for block in blocks])[good]
-    trust = _FIRST_WEIGHT / (1 + (running / _FEW_RUNNING) ** 2)
+    alone = np.concatenate([seen.alone(block) for block in blocks])[good]
+    trust = np.where(alone, _FIRST_WEIGHT / (1 + (running / _FEW_RUNNING) ** 2), 0.0)
     matrix = np.concatenate((later / spans[:, None], first[good] * (trust / waits[good])[:, None]))
     return matrix, np.concatenate((np.ones(len(spans)), trust))
 
@@ -118,8 +119,25 @@ class _Seen:
         self.gap = (self.last - self.begin) / self.later
         self.times = [self._times(table, row, place) for place, row in enumerate(rows.tolist())]
         self.chunks = np.ceil(self.prompt / budget_tokens)
-        self.read = self.prompt * (self.chunks + 1) / 2
-        """Cache that a prompt's chunks read."""
+        self.read = self.prompt + budget_tokens * self.chunks * (self.chunks - 1) / 2
+        """Cache that a prompt's chunks read: the budget, twice the budget, ..., all of the prompt."""
+        self.owner = np.repeat(np.arange(len(rows)), self.chunks.astype(np.int64))
+        self.chunk_end, self.chunk_tokens, self.chunk_read = self._chunks(budget_tokens)
+
+    def _chunks(self, budget_tokens: int) -> tuple[Floats, Floats, Floats]:
+        """Of every chunk of every prompt: when its step ended, its tokens, and what it read.
+
+        Those before the last ended when as much of the wait was over as of the prompt was done.
+        """
+        import numpy as np
+
+        owner = self.owner
+        order = np.concatenate([np.arange(1, count + 1) for count in self.chunks.astype(np.int64)])
+        done = np.minimum(order * float(budget_tokens), self.prompt[owner])
+        waited = (self.begin - self.sent)[owner]
+        ends = self.sent[owner] + waited * done / self.prompt[owner]
+        tokens = done - (order - 1) * float(budget_tokens)
+        return ends, tokens, done
 
     def _times(self, table: RequestTable, row: int, place: int) -> Floats:
         """When tokens came; evenly between the first and the last where that was not kept, or in bigger chunks."""
@@ -143,13 +161,13 @@ class _Seen:
             count = np.maximum(high - low, 0)
             tokens += count
             read += count * (self.prompt[place] + (low + high - 1) / 2)
-        prompts = (self.begin > begin[:, None]) & (self.begin <= last[:, None])
+        prompts = (self.chunk_end > begin[:, None]) & (self.chunk_end <= last[:, None])
         return np.stack(
             (
                 self.later[some],
-                tokens + prompts @ self.prompt,
-                read + prompts @ self.read,
-                tokens + prompts @ self.chunks,
+                tokens + prompts @ self.chunk_tokens,
+                read + prompts @ self.chunk_read,
+                tokens + prompts.sum(axis=1),
                 np.zeros(len(some)),
             ),
             axis=1,
@@ -160,6 +178,13 @@ class _Seen:
         import numpy as np
 
         return np.asarray(self._beside(some).sum(axis=1), dtype=np.float64)
+
+    def alone(self, some: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether no other prompt was worked on while `some` waited: that would be in the step under way too."""
+        ends, sent, begin = self.chunk_end, self.sent[some, None], self.begin[some, None]
+        others = (ends > sent) & (ends < begin - _SAME_S) & (self.owner != some[:, None])
+        found: NDArray[np.bool_] = ~others.any(axis=1)
+        return found
 
     def _beside(self, some: NDArray[np.intp]) -> NDArray[np.bool_]:
         begin = self.begin[some, None]

@@ -103,6 +103,7 @@ _SAID: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("gpu_memory_utilization", r"gpu_memory_utilization \((0?\.\d+|1\.0+)\)", float),
     ("kv_dtype", r"\bkv_cache_dtype'?[=:] ?'?([a-z0-9_]+)", str),
     ("enforce_eager", r"\benforce_eager'?[=:] ?(True|False)", lambda text: text == "True"),
+    ("async_scheduling", r"Asynchronous scheduling is (enabled|disabled)", lambda text: text == "enabled"),
     ("enable_prefix_caching", r"\benable_prefix_caching'?[=:] ?(True|False)", lambda text: text == "True"),
 )
 _PATTERNS = tuple((name, re.compile(pattern), read) for name, pattern, read in _SAID)
@@ -132,7 +133,7 @@ def parse_log(text: str, name: str = "log") -> EngineLog | None:
             figures[figure] = best(figures[figure], value) if figure in figures else value
     if not figures:
         return None
-    whole = {key: int(value) for key, value in figures.items() if key not in ("concurrency", "load_s")}
+    whole = {key: round(value) for key, value in figures.items() if key not in ("concurrency", "load_s")}
     floats: dict[str, Any] = {key: figures[key] for key in ("concurrency", "load_s") if key in figures}
     joined = "\n".join(lines)
     version = _VERSION.search(joined)
@@ -233,7 +234,16 @@ def log_rows(log: EngineLog, deployment: Deployment) -> list[LogRow]:
     if memory is not None and log.concurrency_tokens:
         requests = memory.requests(log.concurrency_tokens)
         predicted["concurrency"], ends["concurrency"] = requests.mid, (requests.low, requests.high)
-    names = ("total_bytes", "weights_bytes", "activation_bytes", "runtime_bytes", "graph_bytes", "pool_bytes", "tokens", "concurrency")
+    names = (
+        "total_bytes",
+        "weights_bytes",
+        "activation_bytes",
+        "runtime_bytes",
+        "graph_bytes",
+        "pool_bytes",
+        "tokens",
+        "concurrency",
+    )
     rows = []
     for name in names:
         logged = getattr(log, name)

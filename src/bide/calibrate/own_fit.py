@@ -7,7 +7,7 @@ predicted by the same closed forms as the shipped profile (`calibrate.fit`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bide.calibrate.fit import Problem, log_errors, predict, problem
@@ -48,6 +48,9 @@ _SEVERAL = 2.0
 _EIGHTY = 1.2816
 _ROBUST_FROM = 2.0
 _LEAST = -25.0
+_STEP = 1e-3
+_MOVES = 1e-3
+_ENOUGH, _MOST_TURNS = 1e-5, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,9 @@ def own_problem(points: Sequence[Measured], profile: Profile) -> OwnProblem:
     every = {name: role for role, name in reversed(used.items())}
     list_of = [_term(name, profile, known) for name in every]
     sigma = np.array([_sigma(role, wide) for role in every.values()])
-    free = np.array([n for n, role in enumerate(every.values()) if role in (*_STEP_ROLES, *_FIRST_ROLES)], dtype=np.intp)
+    free = np.array(
+        [n for n, role in enumerate(every.values()) if role in (*_STEP_ROLES, *_FIRST_ROLES)], dtype=np.intp
+    )
     return OwnProblem(
         problem(points, list_of),
         tuple(every),
@@ -126,23 +131,35 @@ def _sigma(role: str, wide: Mapping[str, tuple[float, float]]) -> float:
     return max(0.05, _SEVERAL * math.log(high / low) / 2 / _EIGHTY)
 
 
-def fit_own(own: OwnProblem) -> Floats:
-    """Logarithms of all terms, those that are not free where they were."""
+def fit_own(own: OwnProblem, start: Floats | None = None) -> Floats:
+    """Logarithms of all terms, those that are not free or that nothing depends on where they were."""
     import numpy as np
     from scipy.optimize import least_squares
 
-    begin = own.prior[own.free]
-    ends = np.maximum(own.ends[own.free], begin + 1e-6)
+    moving = _moving(own)
+    begin = (own.prior if start is None else start)[moving.free]
+    ends = np.maximum(own.ends[moving.free], own.prior[moving.free] + 1e-6)
     solved = least_squares(
-        lambda part: _residuals(own, part),
+        lambda part: _residuals(moving, part),
         np.minimum(begin, ends - 1e-6),
         method="dogbox",
         loss="soft_l1",
         f_scale=_ROBUST_FROM,
-        max_nfev=60,
+        ftol=_ENOUGH,
+        xtol=_ENOUGH,
+        max_nfev=_MOST_TURNS,
         bounds=(np.full(len(begin), _LEAST), ends),
     )
-    return _full(own, solved.x)
+    return _full(moving, solved.x)
+
+
+def _moving(own: OwnProblem) -> OwnProblem:
+    """With those terms free alone that move a prediction by a thousandth of what runs repeat to, or more."""
+    import numpy as np
+
+    slopes = np.abs(_slopes(own, own.prior[own.free])) * own.sigma[own.free]
+    moves = slopes.max(axis=0, initial=0.0) > _MOVES
+    return replace(own, free=own.free[moves])
 
 
 def _full(own: OwnProblem, part: Floats) -> Floats:
@@ -170,16 +187,22 @@ def learned(own: OwnProblem, logs: Floats) -> Floats:
     """1 - variance afterwards / variance beforehand, of each free term, with the errors taken as normal."""
     import numpy as np
 
-    part = logs[own.free]
+    scaled = _slopes(own, logs[own.free]) * own.sigma[own.free]
+    after = np.linalg.inv(scaled.T @ scaled + np.eye(len(own.free)))
+    return np.asarray(np.clip(1 - np.diag(after), 0.0, 1.0))
+
+
+def _slopes(own: OwnProblem, part: Floats) -> Floats:
+    """Of the data's residuals, by free term."""
+    import numpy as np
+
     base = _data(own, part)
-    slopes = np.empty((len(base), len(part)))
+    slopes = np.zeros((len(base), len(part)))
     for place in range(len(part)):
         moved = part.copy()
-        moved[place] += 1e-3
-        slopes[:, place] = (_data(own, moved) - base) / 1e-3
-    scaled = slopes * own.sigma[own.free]
-    after = np.linalg.inv(scaled.T @ scaled + np.eye(len(part)))
-    return np.asarray(np.clip(1 - np.diag(after), 0.0, 1.0))
+        moved[place] += _STEP
+        slopes[:, place] = (_data(own, moved) - base) / _STEP
+    return slopes
 
 
 def fitted_terms(own: OwnProblem, logs: Floats) -> tuple[FittedTerm, ...]:

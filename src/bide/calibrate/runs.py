@@ -48,15 +48,13 @@ class LeftOut:
     reasons: tuple[str, ...]
 
 
-def sorted_out(
-    runs: Sequence[Run], deployment: Deployment, forced: bool = False
-) -> tuple[list[Usable], list[LeftOut]]:
+def sorted_out(runs: Sequence[Run], deployment: Deployment, forced: bool = False) -> tuple[list[Usable], list[LeftOut]]:
     """The runs that a fit may use, and the others. `forced`: doubts are notes, as long as there are figures."""
     usable, left = [], []
     for run in runs:
         doubts, gaps = list(_doubts(run, deployment)), list(_gaps(run))
         if gaps or (doubts and not forced):
-            left.append(LeftOut(run, tuple([*gaps, *doubts])))
+            left.append(LeftOut(run, (*gaps, *doubts)))
             continue
         notes = [*doubts, *(fault.text for fault in run.faults if fault.grave != "unusable")]
         usable.append(Usable(run, _point(run, deployment), tuple(dict.fromkeys(notes))))
@@ -161,7 +159,8 @@ def _trimmed(values: Floats) -> float | None:
 
 def _point(run: Run, deployment: Deployment) -> Measured:
     """The run as a point of the fit."""
-    assert run.prompt_tokens and run.output_tokens and run.load.value
+    assert run.prompt_tokens
+    assert run.output_tokens
     kind: LoadKind = run.load.kind  # type: ignore[assignment]  # `_gaps` leaves unknown ones out
     return Measured(
         curve=run.source,

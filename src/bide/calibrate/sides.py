@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from bide.bench.formats.numbers import items, mapping, number, percent_of, positive
 from bide.bench.formats.reading import read_runs
@@ -119,7 +119,7 @@ def predicted_sides(measured: list[Side], deployment: Deployment, profile: Path 
 
 def _point_side(point: Point, name: str) -> Side:
     interval = point.interval or {}
-    found = {}
+    found: dict[tuple[str, float | None], Value] = {}
     for metric, value in (("ttft", point.ttft_s), ("tpot", point.tpot_s), ("e2e", point.e2e_s)):
         if value is not None:
             low, high = interval.get(f"{metric}_s", (None, None))
@@ -153,7 +153,7 @@ def _curve_sides(found: Mapping[str, Any], path: Path, field: str) -> list[Side]
 def _json_point(point: Mapping[str, Any], curve: Mapping[str, Any], path: Path) -> Side:
     kind, level = next(iter(mapping(point.get("load")).items()), ("unknown", None))
     interval = mapping(point.get("interval"))
-    found = {}
+    found: dict[tuple[str, float | None], Value] = {}
     for key in ("ttft_s", "tpot_s", "e2e_s", "requests_per_s", "output_tokens_per_s"):
         value = positive(point.get(key))
         ends = [number(end) for end in items(interval.get(key))]
@@ -162,7 +162,7 @@ def _json_point(point: Mapping[str, Any], curve: Mapping[str, Any], path: Path) 
             found[(_metric(key), MEAN)] = Value(value, low, high)
     name = f"{path} ({curve.get('name') or curve.get('model')})"
     lengths = (positive(curve.get("prompt_tokens")), positive(curve.get("output_tokens")))
-    known: LoadKind = kind if kind in ("concurrency", "requests_per_s", "batch") else "unknown"
+    known: LoadKind = next((name for name in get_args(LoadKind) if name == kind), "unknown")
     return Side(name, "curve", known, number(level), found, *lengths)
 
 

@@ -32,6 +32,7 @@ _FROM_LOG = (
     "kv_dtype",
     "enforce_eager",
     "enable_prefix_caching",
+    "async_scheduling",
 )
 _FROM_RESULTS = ("gpu", "tp", "pp", "dp", "ep", "engine", "engine_version", "weights", "kv_dtype")
 
@@ -40,7 +41,9 @@ _FROM_RESULTS = ("gpu", "tp", "pp", "dp", "ep", "engine", "engine_version", "wei
     help=_("Fit step times to measured RESULTS of one deployment (ours, vllm bench, GuideLLM, AIPerf, ...); save them.")
 )
 @click.argument("results", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--model", metavar="MODEL", help=_("What was served: a catalogue name, a config.json, a directory, an id."))
+@click.option(
+    "--model", metavar="MODEL", help=_("What was served: a catalogue name, a config.json, a directory, an id.")
+)
 @deployment_options
 @click.option("--log", type=_FILE, metavar="FILE", help=_("The engine's start-up log: its pool is taken."))
 @click.option(
@@ -101,9 +104,7 @@ def _made(
     )
 
 
-def _deployment(
-    model: str | None, given: dict[str, Any], runs: Sequence[Run], log: EngineLog | None
-) -> Deployment:
+def _deployment(model: str | None, given: dict[str, Any], runs: Sequence[Run], log: EngineLog | None) -> Deployment:
     """The flags; what they leave open from the log, then from what all results state alike."""
     from bide.facts.deployment import Deployment
 

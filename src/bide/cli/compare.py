@@ -21,7 +21,9 @@ _SUFFIXES = (".html", ".md", ".json", ".csv")
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command(help=_("Lay B beside A: measured results, `bide curve --json`, `bide simulate --json`, or a deployment."))
+@click.command(
+    help=_("Lay B beside A: measured results, `bide curve --json`, `bide simulate --json`, or a deployment.")
+)
 @click.argument("a", type=_FILE)
 @click.argument("b", type=_FILE, required=False)
 @click.option("--model", metavar="MODEL", help=_("Instead of B: predict this deployment under the loads of A."))

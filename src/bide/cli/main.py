@@ -32,7 +32,7 @@ def help_lines() -> dict[str, str]:
         "bench": _(
             "Load a live OpenAI-compatible server: percentiles with intervals, sweeps, the highest load for an SLO."
         ),
-        "calibrate": _("Step times from measured runs of one deployment, anyone's; pool and blocks from an engine's log."),
+        "calibrate": _("Step times from measured runs of one deployment, anyone's; the pool from an engine's log."),
         "compare": _("Two results, or a result and a prediction, percentile by percentile, with their intervals."),
         "models": _("The catalogue of models, with sources."),
         "gpus": _("The catalogue of accelerators, with sources, unverified figures marked."),

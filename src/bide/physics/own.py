@@ -77,7 +77,7 @@ class Own:
 
     def same(self, deployment: Deployment) -> bool:
         """Whether it is the measured deployment, its limits on length and batch apart."""
-        return self.same_engine(deployment) and identity(deployment) == dict(self.of)
+        return self.same_engine(deployment) and _unnamed(identity(deployment)) == _unnamed(self.of)
 
     def fitted(self, deployment: Deployment) -> bool:
         """Whether it is the measured deployment, and its times were fitted (a log alone says nothing of them)."""
@@ -87,10 +87,17 @@ class Own:
         return self.law if self.law is not None and self.same(deployment) else None
 
 
+def _unnamed(of: Mapping[str, Any]) -> dict[str, Any]:
+    """A chat model and its base take the same steps: the shape counts, not the name."""
+    return {key: value for key, value in of.items() if key != "model"}
+
+
 def identity(deployment: Deployment) -> dict[str, Any]:
     """By what a measured deployment is known again."""
+    model = deployment.model
     found: dict[str, Any] = {
-        "model": deployment.model.name,
+        "model": model.name,
+        "shape": f"{model.family} {model.layer_count} x {model.hidden_size}, {model.attention_heads} heads",
         "gpu": deployment.gpu.id if deployment.gpu else None,
         "engine": deployment.engine.name,
     }

@@ -35,7 +35,20 @@ def calibrate_csv(made: Calibration) -> str:
     """A row a run and metric, in seconds and tokens a second."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["source", "load", "value", "prompt_tokens", "output_tokens", "metric", "measured", "before", "after", "left_out"])
+    writer.writerow(
+        [
+            "source",
+            "load",
+            "value",
+            "prompt_tokens",
+            "output_tokens",
+            "metric",
+            "measured",
+            "before",
+            "after",
+            "left_out",
+        ]
+    )
     for each in made.points:
         point = each.point
         for metric in OBSERVED:

@@ -10,7 +10,7 @@ from bide.calibrate.logs import log_rows, pool_bytes_of
 from bide.calibrate.points import OBSERVED
 from bide.i18n import _
 from bide.report.simulate_text import duration
-from bide.report.words import rate
+from bide.report.words import plural, rate
 from bide.units import format_bytes
 
 Table = tuple[list[str], list[list[str]]]
@@ -23,8 +23,9 @@ def sentences(made: Calibration) -> Iterator[str]:
     assert own is not None
     if made.points:
         parts = [_change(made, metric) for metric in made.measured_metrics]
-        yield _("Fitted to {n} runs of {model}: {errors} (median error).").format(
-            n=len(made.points), model=made.deployment.model.name, errors=", ".join(parts)
+        runs = plural(len(made.points), _("{n} run"), _("{n} runs"))
+        yield _("Fitted to {runs} of {model}: {errors} (median error).").format(
+            runs=runs, model=made.deployment.model.name, errors=", ".join(parts)
         )
     if own.spread:
         text = _("8 in 10 loads that the fit has not seen are expected within {ends}.")
@@ -32,10 +33,11 @@ def sentences(made: Calibration) -> Iterator[str]:
         yield text.format(ends=", ".join(ends))
     if made.law is not None:
         law = made.law.law
-        yield _(
-            "A step takes {fixed} + {token} a scheduled token + {kv} a token of cache read + {seq} a sequence; {request} "
-            "of a request are outside the steps."
-        ).format(
+        text = _(
+            "A step takes {fixed} + {token} a scheduled token + {kv} a token of cache read + {seq} a sequence; "
+            "{request} of a request are outside the steps."
+        )
+        yield text.format(
             fixed=duration(law.fixed_s),
             token=_small(law.per_token_s),
             kv=_small(law.per_kv_token_s),
@@ -51,10 +53,12 @@ def sentences(made: Calibration) -> Iterator[str]:
 
 
 def _change(made: Calibration, metric: str) -> str:
-    before, after, held = (made.error(which, metric) for which in ("before", "after", "left_out"))  # type: ignore[arg-type]
+    before, after, held = (made.error(which, metric) for which in ("before", "after", "left_out"))
     text = _("{name} {after}").format(name=_NAMES[metric], after=_percent(after))
     if before is not None:
-        text = _("{name} from {before} to {after}").format(name=_NAMES[metric], before=_percent(before), after=_percent(after))
+        text = _("{name} from {before} to {after}").format(
+            name=_NAMES[metric], before=_percent(before), after=_percent(after)
+        )
     return text + (_(", {held} on loads left out").format(held=_percent(held)) if held is not None else "")
 
 
@@ -82,7 +86,15 @@ def run_table(made: Calibration) -> Table:
             seen = point.observed[metric]
             guesses = [_guess(which.get(metric), seen) for which in (each.before, each.after, each.left_out)]
             mix = f"{point.mix.prompt_tokens:.0f} : {point.mix.output_tokens:.0f}"
-            rows.append([each.used.run.name if first else "", mix if first else "", _NAMES[metric], figure(metric, seen), *guesses])
+            rows.append(
+                [
+                    each.used.run.name if first else "",
+                    mix if first else "",
+                    _NAMES[metric],
+                    figure(metric, seen),
+                    *guesses,
+                ]
+            )
             first = False
     return headers, rows
 
@@ -104,7 +116,9 @@ def term_table(made: Calibration) -> Table:
         law = made.law.law.to_dict()
         return headers, [[name, _small(value), _sure(made.law.relative_error.get(name))] for name, value in law.items()]
     headers = [_("term"), _("before"), _("after"), _("known by these runs")]
-    return headers, [[t.name, _value(t.before, t.unit), _value(t.after, t.unit), f"{t.learned:.0%}"] for t in made.terms]
+    return headers, [
+        [t.name, _value(t.before, t.unit), _value(t.after, t.unit), f"{t.learned:.0%}"] for t in made.terms
+    ]
 
 
 def _sure(error: float | None) -> str:

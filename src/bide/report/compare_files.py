@@ -23,7 +23,9 @@ def compare_csv(made: Comparison) -> str:
     """A row a figure; seconds, and rates a second; empty where there is no interval."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["a", "b", "metric", "percent", "a_value", "a_low", "a_high", "b_value", "b_low", "b_high", "ratio", "verdict"])
+    writer.writerow(
+        ["a", "b", "metric", "percent", "a_value", "a_low", "a_high", "b_value", "b_low", "b_high", "ratio", "verdict"]
+    )
     for pair in made.pairs:
         for row in pair.rows:
             where = ["mean" if row.percent is None else f"{row.percent:g}"]

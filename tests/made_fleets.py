@@ -7,12 +7,12 @@ from functools import lru_cache
 import numpy as np
 
 from bide.facts.deployment import Deployment
-from bide.simulate.fleet.traffic import Traffic
 from bide.simulate.replica_setup import ReplicaSetup
 from bide.simulate.scheduler.config import CacheGroup, SchedulerConfig
 from bide.simulate.scheduler.cost import StepCost
 from bide.sourced import Source
 from bide.workload.blocks import Blocks
+from bide.workload.traffic import Traffic
 
 STEP_S = 0.1
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bide.records import RequestTable
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 Latency = Literal["ttft", "tpot", "e2e"]
 LATENCIES: tuple[Latency, ...] = ("ttft", "tpot", "e2e")
@@ -44,6 +45,28 @@ def tpot_s(table: RequestTable) -> Floats:
     return _where_ok(
         table, np.where(later > 0, (table.last_token_s - table.first_token_s) / np.maximum(later, 1), np.nan)
     )
+
+
+def chunk_gaps(table: RequestTable) -> tuple[Floats, Floats, Ints]:
+    """When each chunk but a request's first came, the seconds since the one before, and its tokens.
+
+    Tokens that came at one time came in one chunk: the time between tokens is the gap over the tokens,
+    for each of them. Nothing where token times were not kept.
+    """
+    import numpy as np
+
+    kept = [times for times, status in zip(table.token_times_s or (), table.status, strict=False) if status == "ok"]
+    if table.token_times_s is None or not kept:
+        return np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
+    times = np.concatenate(kept)
+    owner = np.repeat(np.arange(len(kept)), [len(each) for each in kept])
+    first = np.ones(len(times), dtype=np.bool_)
+    first[1:] = (times[1:] != times[:-1]) | (owner[1:] != owner[:-1])
+    start = np.flatnonzero(first)
+    tokens = np.diff(np.append(start, len(times)))
+    same = owner[start][1:] == owner[start][:-1]
+    at = times[start]
+    return at[1:][same], np.diff(at)[same], tokens[1:][same]
 
 
 def latency_s(table: RequestTable, latency: Latency) -> Floats:

@@ -11,8 +11,8 @@ import pytest
 from bide.errors import BadInput
 from bide.simulate.fleet.rules import At, FleetRules
 from bide.simulate.fleet.run import FleetRun, run_fleet
-from bide.simulate.fleet.traffic import Traffic
 from bide.simulate.summary.window import queue_of, window_of
+from bide.workload.traffic import Traffic
 from made_fleets import STEP_S, prefixes, setup, traffic
 
 BUSY = traffic(600, 30.0, prompt=200, output=20, blocks=prefixes(600, 5, 8))

@@ -14,12 +14,12 @@ from bide.physics.memory import memory_of
 from bide.simulate.curve import curve_of
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.run import FleetRun, run_fleet
-from bide.simulate.fleet.traffic import Traffic
 from bide.simulate.operating import Load, Mix
 from bide.simulate.replica_setup import setup_of
 from bide.simulate.simulation import Ways, simulate_workload
 from bide.sourced import Source
 from bide.workload.trace import Trace
+from bide.workload.traffic import Traffic
 
 PROMPT, OUTPUT = 1000, 200
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from bide.bootstrap import block_count, percentile_intervals
 from bide.errors import BadInput
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.run import FleetRun, run_fleet
-from bide.simulate.summary.bootstrap import block_count, percentile_intervals
 from bide.simulate.summary.step_error import with_step_error
 from bide.simulate.summary.summarise import Summary, summarise
 from bide.simulate.summary.token_gaps import token_gaps

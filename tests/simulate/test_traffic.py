@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from bide.errors import BadInput
-from bide.simulate.fleet.traffic import requests_of, servable, traffic_of
+from bide.simulate.fleet.traffic import requests_of, servable
 from bide.sourced import Source
 from bide.workload.blocks import Blocks
 from bide.workload.trace import Trace
+from bide.workload.traffic import traffic_of
 from made_fleets import setup
 
 

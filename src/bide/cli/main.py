@@ -29,6 +29,11 @@ def help_lines() -> dict[str, str]:
         "workload": _("What the traffic is: describe, sample, convert traces and logs; observe a Prometheus."),
         "simulate": _("A workload through a fleet, step for step: percentiles, goodput, queue and KV over time."),
         "plan": _("The fleet for a service file: which GPUs, how many, percentiles, cost."),
+        "bench": _(
+            "Load a live OpenAI-compatible server: percentiles with intervals, sweeps, the highest load for an SLO."
+        ),
+        "calibrate": _("Step times from measured runs of one deployment, anyone's; the pool from an engine's log."),
+        "compare": _("Two results, or a result and a prediction, percentile by percentile, with their intervals."),
         "models": _("The catalogue of models, with sources."),
         "gpus": _("The catalogue of accelerators, with sources, unverified figures marked."),
     }

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bide.cli.batch import batch_option, run_batch
-from bide.cli.options import TOKENS, deployment_options, explain_option, json_option, output_option
+from bide.cli.options import TOKENS, deployment_options, explain_option, json_option, output_option, profile_option
 from bide.cli.output import json_text, note, print_json, print_table, say, write_output
 from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
 from bide.units import parse_tokens
 
 if TYPE_CHECKING:
+    from bide.facts.deployment import Deployment
     from bide.physics.memory import Memory
     from bide.plan.levers import Lever
     from bide.plan.tenants import Need
@@ -31,6 +32,7 @@ _SUFFIXES = (".html", ".md", ".json", ".csv", ".png", ".svg")
 @click.option("--mean-tokens", type=TOKENS, help=_("Mean context of a request: allocation as tokens come (paged)."))
 @click.option("--service", multiple=True, metavar="NAME:TOKENS:USERS", help=_("A service that shares the GPUs."))
 @click.option("--services", type=click.Path(path_type=Path), help=_("The same as a YAML list: name, tokens, users."))
+@profile_option
 @batch_option
 @json_option
 @explain_option
@@ -42,17 +44,21 @@ def command(
     mean_tokens: int | None,
     service: Sequence[str],
     services: Path | None,
+    profile: Path | None,
     batch: Path | None,
     as_json: bool,
     explain: bool,
     output: Path | None,
 ) -> int:
-    """Answer one deployment, or each line of a batch; exit code 1 where the model does not fit."""
+    """Answer one deployment, or each line of a batch; exit code 1 where the model does not fit.
+
+    A profile is read for the pool that it took from the log of this deployment.
+    """
     if batch is not None:
         asked = {"context": context, "mean_tokens": mean_tokens, "service": service, "services": services}
         return _batch(batch, {"model": model, **deployment, **asked, "explain": explain, "output": output})
     raw = _raw(model, deployment)
-    answer = _Answer(raw, _contexts(context), mean_tokens, _tenants(service, services))
+    answer = _Answer(raw, _contexts(context), mean_tokens, _tenants(service, services), profile)
     if as_json:
         print_json("memory", answer.to_dict())
     else:
@@ -109,11 +115,26 @@ def _tenants(texts: Sequence[str], file: Path | None) -> list[Any]:
     return [parse_tenant(text) for text in texts] + (read_tenants(file) if file else [])
 
 
+def _with_pool(deployment: Deployment, profile: Path | None) -> Deployment:
+    if profile is None:
+        return deployment
+    from bide.physics.own import with_own_pool
+    from bide.physics.profile import load_profile
+
+    found = load_profile(profile)
+    return with_own_pool(deployment, found.own, found.name)
+
+
 class _Answer:
     """What was asked, and what follows from it."""
 
     def __init__(
-        self, raw: dict[str, Any], asked: Sequence[int], mean_tokens: int | None, tenants: Sequence[Any]
+        self,
+        raw: dict[str, Any],
+        asked: Sequence[int],
+        mean_tokens: int | None,
+        tenants: Sequence[Any],
+        profile: Path | None,
     ) -> None:
         from bide.facts.deployment import Deployment
         from bide.physics.memory import memory_of
@@ -121,7 +142,7 @@ class _Answer:
         from bide.plan.tenants import needs
         from bide.report.memory_text import lever_context, shown_contexts
 
-        self.memory: Memory = memory_of(Deployment.resolve(raw))
+        self.memory: Memory = memory_of(_with_pool(Deployment.resolve(raw), profile))
         self.contexts = list(asked) or shown_contexts(self.memory)
         self.context_tokens = asked[0] if asked else lever_context(self.memory)
         self.mean_tokens = mean_tokens

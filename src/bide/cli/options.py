@@ -57,6 +57,7 @@ def _deployment_flags(several_gpus: bool = False) -> list[Function]:
         _switch("enforce-eager", _("Run without CUDA graphs.")),
         _switch("enable-prefix-caching", _("Keep the cache of shared prefixes.")),
         _switch("enable-chunked-prefill", _("Split prefill over steps.")),
+        _switch("async-scheduling", _("Schedule a step while the one before it runs.")),
         click.option("--speculative-tokens", type=int, help=_("Tokens drafted in each step.")),
         click.option("--pool-bytes-per-gpu", type=BYTES, help=_("The pool as an engine's log gives it (53GB).")),
     ]

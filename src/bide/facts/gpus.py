@@ -20,6 +20,8 @@ from bide.sourced import Source, Sourced
 from bide.units import GIB, MIB
 
 _ROOM = "gpus"
+UNLISTED = "unlisted"
+"""The id of hardware that no catalogue knows, a CPU for one: its pool is given, and its times are measured."""
 _GB = 1e9
 
 
@@ -120,12 +122,39 @@ def find_gpu(name: object, field: str = "gpu") -> Gpu:
     >>> find_gpu("NVIDIA H100 80GB HBM3").id, find_gpu("rtx 4090").id, find_gpu("6000 ada").id
     ('h100-sxm', 'rtx-4090', 'rtx-6000-ada')
     """
+    if isinstance(name, str) and name.strip().lower() == UNLISTED:
+        return _unlisted()
     gpu_id = _id_of(name) if isinstance(name, str) else None
     if gpu_id is not None:
         return _gpu(gpu_id)
     known = catalogue.records(_ROOM)
     names = [*known, *(word for record in known.values() for word in model_words(record["words"]))]
     raise UnknownName(field, name, names, _("a GPU of the catalogue (`bide gpus` lists it)"))
+
+
+@lru_cache(maxsize=1)
+def _unlisted() -> Gpu:
+    """A stand-in whose figures are of no use: with it the pool must be given and a profile must say the times."""
+    unknown = Source("not known", kind="assumed", verified=False)
+    names = ("memory", "usable", "marketing", "bandwidth", "tflops", "link")
+    return Gpu(
+        id=UNLISTED,
+        name="unlisted hardware",
+        vendor="",
+        memory_bytes=64 * GIB,
+        marketing_gb=64,
+        bandwidth_bytes_per_s=100 * _GB,
+        tflops={"bf16": 1.0},
+        link_bytes_per_s=_GB,
+        link_kind="",
+        pcie_generation=None,
+        node_gpus=1,
+        tdp_w=None,
+        compute_capability=None,
+        prices=(),
+        sources=dict.fromkeys(names, unknown),
+        usable_bytes=64 * GIB,
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -11,14 +11,16 @@ from bide.physics.profile import Profile, Spread
 from bide.physics.reached import era
 from bide.sourced import Assumption
 
-Nearness = Literal["near", "model", "gpu", "far"]
+Nearness = Literal["own", "near", "model", "gpu", "far"]
 _FURTHER = 1.5
 """Intervals of kinds of hardware that no run covers are those of GPUs held out, so much wider: a guess."""
 
 
 def nearness(profile: Profile, deployment: Deployment) -> Nearness:
-    """`near`: runs of this model and this GPU; `model`: of the GPU alone; `gpu`: of neither, but of its kind."""
+    """`own`: measured itself; `near`: runs of this model and GPU; `model`: of the GPU; `gpu`: of its kind alone."""
     gpu = deployment.gpu
+    if profile.own is not None and profile.own.fitted(deployment):
+        return "own"
     if gpu is None or gpu.vendor not in ("nvidia", "amd"):
         return "far"
     if gpu.id not in profile.seen["gpus"]:
@@ -29,6 +31,23 @@ def nearness(profile: Profile, deployment: Deployment) -> Nearness:
 def factors(profile: Profile, deployment: Deployment, stated: bool) -> dict[str, tuple[float, float]]:
     """By metric: what to multiply a prediction with for its 10th and 90th percentile."""
     near = nearness(profile, deployment)
+    if near == "own":
+        return _own_factors(profile, deployment, stated)
+    return _factors(profile, deployment, stated, near)
+
+
+def _own_factors(profile: Profile, deployment: Deployment, stated: bool) -> dict[str, tuple[float, float]]:
+    """The spread over its own points that were left out; where there were too few, that of runs near by."""
+    assert profile.own is not None
+    wide = _factors(profile, deployment, stated, "near")
+    own = {
+        metric: (math.exp(min(low, 0.0)), math.exp(max(high, 0.0)))
+        for metric, (low, high) in profile.own.spread.items()
+    }
+    return {**wide, **own}
+
+
+def _factors(profile: Profile, deployment: Deployment, stated: bool, near: Nearness) -> dict[str, tuple[float, float]]:
     kind = "gpu" if near == "far" else near
     spread: Spread = profile.spread.get(f"{kind}/{era(deployment, stated)}") or profile.spread[kind]
     wider = _FURTHER if near == "far" else 1.0
@@ -42,6 +61,7 @@ def nearness_text(profile: Profile, deployment: Deployment) -> str:
     """The same in words."""
     gpu = deployment.gpu.id if deployment.gpu else ""
     texts = {
+        "own": _("it was fitted to runs of this deployment"),
         "near": _("it holds runs of this model on {gpu}"),
         "model": _("it holds runs of other models on {gpu}"),
         "gpu": _("it holds no run on {gpu}: shares of its peaks are those of the nearest kind of GPU"),
@@ -52,5 +72,9 @@ def nearness_text(profile: Profile, deployment: Deployment) -> str:
 
 def step_assumption(profile: Profile, deployment: Deployment) -> Assumption:
     """Where the step times of `deployment` come from: every answer that has times lists it."""
-    value = _("roofline with the profile {name} of {date}").format(name=profile.name, date=profile.date)
-    return Assumption("step times", value, f"{profile.summary}; {nearness_text(profile, deployment)}")
+    own = profile.own if profile.own is not None and profile.own.fitted(deployment) else None
+    law = own is not None and own.law is not None
+    text = _("step law of the profile {name} of {date}") if law else _("roofline with the profile {name} of {date}")
+    value = text.format(name=profile.name, date=profile.date)
+    summary = own.summary if own is not None and own.summary else profile.summary
+    return Assumption("step times", value, f"{summary}; {nearness_text(profile, deployment)}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.facts.formats import UNQUANTISED, served_scheme
+from bide.facts.gpus import UNLISTED
 from bide.i18n import _
 from bide.interval import Interval
 from bide.physics.pool_rules import PoolSize, size_pool
@@ -41,6 +42,9 @@ def stage_pools(deployment: Deployment) -> StagePools:
     gpu = deployment.gpu
     if gpu is None:
         raise BadInput("gpu", None, _("a GPU of the catalogue (`bide gpus`)"))
+    if gpu.id == UNLISTED and deployment.pool_bytes_per_gpu is None:
+        hint = _("nothing is known of the memory of unlisted hardware")
+        raise BadInput("pool_bytes_per_gpu", None, _("the pool as the engine's log gives it"), hint)
     weights = deployment_weights(deployment)
     last = len(weights.stages) - 1
     sized = (

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from bide.errors import BadInput
+from bide.facts.deployment import Deployment
 from bide.i18n import _
+from bide.physics.own import Own, checked, own_dict, own_from
 
 SCHEMA = "bide.profile/1"
 VARIABLE = "BIDE_PROFILE"
@@ -50,6 +52,14 @@ class Profile:
     """What the runs covered: `gpus`, `kinds`, `engines`, `shapes`."""
     summary: str
     """One line: points, curves, and the held-out errors."""
+    own: Own | None = None
+    """Of a deployment that was measured by itself, with the other terms as they were shipped."""
+
+    def applied(self, deployment: Deployment) -> Profile:
+        """With the terms of a measured deployment, where they hold for this one."""
+        if self.own is None or not self.own.terms or not self.own.same_engine(deployment):
+            return self
+        return replace(self, terms={**self.terms, **self.own.terms})
 
     def term(self, *names: str) -> float:
         """The first of `names` that was fitted. Raises BadInput where none was."""
@@ -96,22 +106,18 @@ def _profile(record: Mapping[str, Any]) -> Profile:
     missing = needed - {f"spread.{name}" for name in spread} - {f"seen.{name}" for name in seen}
     if missing:
         raise KeyError(min(missing))
-    return Profile(str(record["name"]), str(record["date"]), terms, spread, seen, str(record["summary"]))
+    said = record.get("own")
+    own = None if said is None else own_from(said, {name: _term(name, value) for name, value in said["terms"].items()})
+    return Profile(str(record["name"]), str(record["date"]), terms, spread, seen, str(record["summary"]), own)
 
 
 def _term(name: str, value: object) -> float:
     most = 1.0 if name.partition(".")[0] in _AT_MOST_ONE else _MOST
-    return _number(name, value, _LEAST, most)
+    return checked(name, value, _LEAST, most)
 
 
 def _ends(given: Mapping[str, object]) -> dict[str, float]:
-    return {metric: _number(metric, given[metric], -_FURTHEST, _FURTHEST) for metric in METRICS}
-
-
-def _number(name: str, value: object, least: float, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise ValueError(f"{name} is not a number from {least:g} to {most:g}")
-    return float(value)
+    return {metric: checked(metric, given[metric], -_FURTHEST, _FURTHEST) for metric in METRICS}
 
 
 def profile_dict(profile: Profile, terms: Mapping[str, Mapping[str, object]], **more: object) -> dict[str, object]:
@@ -122,6 +128,7 @@ def profile_dict(profile: Profile, terms: Mapping[str, Mapping[str, object]], **
         "date": profile.date,
         "summary": profile.summary,
         **more,
+        **({} if profile.own is None else {"own": own_dict(profile.own)}),
         "seen": {name: list(values) for name, values in profile.seen.items()},
         "spread": {name: {"low": dict(s.low), "high": dict(s.high)} for name, s in profile.spread.items()},
         "terms": dict(terms),

@@ -15,9 +15,8 @@ from bide.physics.blocks import Pool
 from bide.physics.cautions import runs_fp8_cache, runs_fp8_weights
 from bide.physics.memory import Memory, memory_of
 from bide.physics.nearness import factors, step_assumption
+from bide.physics.own import with_own_pool
 from bide.physics.profile import Profile
-from bide.physics.reached import reached
-from bide.physics.steptime import roofline
 from bide.plan.mix import held_bytes, held_mix, read_bytes, requests_at_once, running_mix
 from bide.plan.question import Hardware, Service
 from bide.plan.rejection import Rejection
@@ -25,6 +24,7 @@ from bide.plan.space import Group, Raw, groups, raw_of
 from bide.simulate.cases import Case, case_of
 from bide.simulate.replica_setup import ReplicaSetup, setup_of_case
 from bide.simulate.steady import Replica
+from bide.simulate.step_tables import one_table
 from bide.sourced import Assumption
 from bide.units import format_gib
 
@@ -143,6 +143,7 @@ def candidate(service: Service, gpu: Gpu, setting: Raw, profile: Profile) -> Can
     deployment = _deployment(service, gpu, setting)
     if isinstance(deployment, Rejection):
         return deployment
+    deployment = with_own_pool(deployment, profile.own, profile.name)
     name, memory = name_of(gpu, setting, deployment.replica_gpus), memory_of(deployment)
     refused = _without_kernels(name, deployment) or _without_pool(name, service, memory)
     refused = refused or _largest_request(name, service, memory)
@@ -157,9 +158,9 @@ def candidate(service: Service, gpu: Gpu, setting: Raw, profile: Profile) -> Can
 
 def _replica(made: Candidate) -> Replica:
     case, work, deployment = made.case, made.service.workload, made.deployment
-    found = reached(made.profile, case.names)
+    table, found = one_table(made.profile, case)
     return Replica(
-        roofline(case.amounts, found),
+        table,
         work,
         read_bytes(case.read, running_mix(work)),
         pool_requests=requests_at_once(case.memory.pool, made.held) * deployment.dp,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from bide.errors import CannotBeMet
+from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
-from bide.facts.gpus import Gpu
+from bide.facts.gpus import UNLISTED, Gpu
+from bide.facts.layers import Cost
 from bide.i18n import _
 from bide.physics.memory import Memory, memory_of
+from bide.physics.own import StepLaw
 from bide.physics.pool import no_room, stage_pools
 from bide.physics.profile import Profile
 from bide.physics.reached import ROLES, Reached, reached, term_names
@@ -56,6 +58,11 @@ class Case:
     def batches(self) -> int:
         """Batches that a replica runs at once: data-parallel groups x pipeline stages."""
         return self.deployment.dp * self.deployment.pp
+
+    @property
+    def cache(self) -> Cost:
+        """What a decoding sequence makes one GPU read, all pipeline stages together."""
+        return Cost(self.read.growing_bytes_per_token, self.read.windows, self.read.fixed_bytes)
 
     @property
     def most_requests(self) -> int:
@@ -110,8 +117,22 @@ def stacked_reached(profile: Profile, cases: Sequence[Case]) -> Reached:
     """What the profile says of all cases, as arrays."""
     import numpy as np
 
-    found = [reached(profile, case.names) for case in cases]
+    found = [reached_of(profile, case) for case in cases]
     return Reached(*np.array([[getattr(item, role) for role in ROLES] for item in found]).T)
+
+
+def law_of(profile: Profile, case: Case) -> StepLaw | None:
+    """The measured step law of this very deployment, where the profile has one."""
+    return profile.own.own_law(case.deployment) if profile.own is not None else None
+
+
+def reached_of(profile: Profile, case: Case) -> Reached:
+    """What the profile says of one case. Raises BadInput for hardware of which nothing but a step law could tell."""
+    found, law = reached(profile.applied(case.deployment), case.names), law_of(profile, case)
+    if law is None and case.gpu.id == UNLISTED:
+        allowed = _("a GPU of the catalogue (`bide gpus`), or a profile with the step law of this deployment")
+        raise BadInput("gpu", UNLISTED, allowed, _("`bide calibrate --step-law affine` measures one"))
+    return found if law is None else replace(found, request_s=law.request_s)
 
 
 def drafted_tokens(deployment: Deployment) -> float:

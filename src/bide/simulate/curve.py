@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bide.facts.deployment import Deployment
 from bide.i18n import _
 from bide.physics.nearness import factors, step_assumption
+from bide.physics.own import with_own_pool
 from bide.physics.profile import Profile, load_profile
 from bide.simulate.cases import Case, case_of, draft_assumptions
 from bide.simulate.operating import Bound, Curve, Load, Mix, Parts, Point
@@ -39,7 +40,10 @@ def points(
     rather than the newest. Raises CannotBeMet for a deployment that does not fit, BadInput for a profile.
     """
     found = load_profile(profile)
-    cases = [case_of(deployment, not records or _is_stated(deployment)) for deployment, _mix, _load in asked]
+    cases = [
+        case_of(with_own_pool(deployment, found.own, found.name), not records or _is_stated(deployment))
+        for deployment, _mix, _load in asked
+    ]
     mixes, loads = [mix for _d, mix, _l in asked], [load for _d, _m, load in asked]
     return _points(found, cases, mixes, loads, steps)[0]
 
@@ -150,6 +154,7 @@ def curve_of(
     beyond, and the knee. Raises CannotBeMet where the deployment does not fit, BadInput for a profile.
     """
     found = load_profile(profile)
+    deployment = with_own_pool(deployment, found.own, found.name)
     case = case_of(deployment, True)
     slots = case.slots(mix)
     made = list(loads) if loads is not None else _closed_loads(slots)
@@ -174,6 +179,8 @@ def _source(profile: Profile, deployment: Deployment, origin: Origin) -> str:
     steps = step_assumption(profile, deployment)
     drafts = "".join(f"; {assumption}" for assumption in draft_assumptions(deployment))
     kernels = {"kernels": _("{text}, with the host times of: "), "roofline": "{text}: " if origin.text else ""}
+    if origin.steps == "law":
+        return f"{steps.value} ({steps.why}){drafts}"
     return kernels[origin.steps].format(text=origin.text) + f"{steps.value} ({steps.why}){drafts}"
 
 

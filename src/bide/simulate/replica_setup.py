@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
-from bide.facts.layers import Cost
 from bide.i18n import _
 from bide.physics.blocks import BlockPool, FlatPool, Group, Pool
 from bide.physics.nearness import factors, step_assumption
+from bide.physics.own import StepLaw, with_own_pool
 from bide.physics.profile import Profile, load_profile
 from bide.physics.steptime import StepTable
-from bide.simulate.cases import DRAFT_ACCEPTANCE, Case, case_of, draft_assumptions, stacked_amounts, stacked_reached
+from bide.simulate.cases import (
+    DRAFT_ACCEPTANCE,
+    Case,
+    case_of,
+    draft_assumptions,
+    law_of,
+    stacked_amounts,
+    stacked_reached,
+)
 from bide.simulate.scheduler.config import CacheGroup, GroupKind, Release, SchedulerConfig
 from bide.simulate.scheduler.cost import StepCost, StepTimes
-from bide.simulate.step_tables import Steps, tables
+from bide.simulate.step_tables import Steps, table_of_row, tables
 from bide.sourced import Assumption
 
 _FIRST_OF_NEW_RULES = (0, 33)
@@ -83,21 +91,23 @@ def setup_of(
     """
     if mixed_chunk and deployment.engine.name != "sglang":
         raise BadInput("mixed_chunk", mixed_chunk, _("only with --engine sglang; vLLM always mixes"))
-    return setup_of_case(case_of(deployment, stated=True), load_profile(profile), steps, mixed_chunk)
+    found = load_profile(profile)
+    deployment = with_own_pool(deployment, found.own, found.name)
+    return setup_of_case(case_of(deployment, stated=True), found, steps, mixed_chunk)
 
 
 def setup_of_case(case: Case, found: Profile, steps: Steps = "roofline", mixed_chunk: bool = False) -> ReplicaSetup:
-    """The same for a case with a profile that is already loaded."""
+    """The same for a case with a profile that is already loaded, its own pool laid in."""
     deployment = case.deployment
     reached = stacked_reached(found, [case])
-    stack, origins = tables(steps, [case], stacked_amounts([case]), reached)
+    stack, origins = tables(steps, [case], stacked_amounts([case]), reached, found)
     config, notes = _config(case, mixed_chunk)
     if origins[0].text:
         notes = [*notes, Assumption(_("kernels"), origins[0].steps, origins[0].text)]
     return ReplicaSetup(
         deployment=deployment,
         config=config,
-        cost=_cost(_row(stack, 0), case, config),
+        cost=_cost(table_of_row(stack, 0), case, config, law_of(found, case)),
         request_s=float(reached.request_s[0]),  # type: ignore[index]
         engines=case.batches,
         step_factors=factors(found, deployment, case.stated)["tpot_s"],
@@ -105,25 +115,19 @@ def setup_of_case(case: Case, found: Profile, steps: Steps = "roofline", mixed_c
     )
 
 
-def _row(stack: StepTable, row: int) -> StepTable:
-    """One table of a stack."""
-    import numpy as np
-
-    count = len(stack.linear_s)
-
-    def one(value: object) -> float:
-        return float(np.broadcast_to(np.asarray(value), (count,))[row])
-
-    names = [field.name for field in fields(StepTable) if field.name != "linear_s"]
-    return StepTable(linear_s=stack.linear_s[row], **{name: one(getattr(stack, name)) for name in names})
-
-
-def _cost(table: StepTable, case: Case, config: SchedulerConfig) -> StepCost:
-    """What decoding reads, all pipeline stages together, and the table's times for it."""
-    read = case.read
-    cache = Cost(read.growing_bytes_per_token, read.windows, read.fixed_bytes)
+def _cost(table: StepTable, case: Case, config: SchedulerConfig, law: StepLaw | None) -> StepCost:
+    """What decoding reads, all pipeline stages together, and the table's times for it; a measured law as it is."""
+    if law is not None:
+        return StepCost.affine(
+            law.fixed_s, law.per_token_s, law.per_kv_token_s, law.per_sequence_s, config.token_budget
+        )
     times = cast("StepTimes", table)  # one table: its numbers are floats
-    return StepCost.of_table(times, cache, config.token_budget, float(table.prefill_step_s))
+    return StepCost.of_table(times, case.cache, config.token_budget, float(table.prefill_step_s))
+
+
+def scheduler_config(case: Case) -> SchedulerConfig:
+    """Limits and pool of one of the replica's schedulers."""
+    return _config(case)[0]
 
 
 def _config(case: Case, mixed_chunk: bool) -> tuple[SchedulerConfig, list[Assumption]]:

@@ -13,7 +13,6 @@ from bide.i18n import _
 from bide.simulate.fleet.link import link_of
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.run import FleetRun, run_fleet
-from bide.simulate.fleet.traffic import Traffic, traffic_of
 from bide.simulate.replica_setup import ReplicaSetup, setup_of
 from bide.simulate.step_tables import Steps
 from bide.simulate.summary.step_error import with_step_error
@@ -21,8 +20,8 @@ from bide.simulate.summary.summarise import Summary, summarise
 from bide.simulate.summary.token_gaps import token_gaps
 from bide.simulate.summary.window import window_of
 from bide.sourced import Assumption
-from bide.workload.reading.asking import Ask
 from bide.workload.trace import Trace
+from bide.workload.traffic import Traffic, read_workload, traffic_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 LIMITED = ("ttft", "tpot", "e2e")
 """What a service-level objective may limit."""
-_DESCRIPTIONS = (".yaml", ".yml")
-_DRAWN = 10_000
 
 
 def _silent(_share: float) -> None:
@@ -119,15 +116,3 @@ def simulate_workload(
     if asked.step_error:
         summary = with_step_error(summary, setup, traffic, fleet, run)
     return Simulation(setup, traffic, fleet, run, summary)
-
-
-def read_workload(source: str | Path, requests: int | None, seed: int, ask: Ask | None = None) -> Trace:
-    """The trace in a file, glob or folder; or one drawn from a workload file (.yaml), 10,000 requests unless told."""
-    if Path(source).suffix.lower() in _DESCRIPTIONS:
-        from bide.workload.modelling.description import read_description
-        from bide.workload.modelling.model import sample
-
-        return sample(read_description(Path(source), ask), requests or _DRAWN, seed)
-    from bide.workload.reading.reader import read
-
-    return read([source], ask, "workload").trace

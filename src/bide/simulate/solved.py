@@ -49,7 +49,7 @@ def solve(
     number = {id(case): place for place, case in enumerate(distinct)}
     place = np.array([number[id(case)] for case in cases])
     amounts, found = stacked_amounts(distinct), stacked_reached(profile, distinct)
-    table, origins = tables(steps, distinct, amounts, found)
+    table, origins = tables(steps, distinct, amounts, found, profile)
     stack = replicas(mix_columns(cases, mixes), table, found, place)
     values = np.array([load.value for load in loads])
     kinds = np.array([load.kind for load in loads])
@@ -65,7 +65,28 @@ def solve(
     columns |= _parts(
         _at(amounts, place), _at(found, place), rates(_at(amounts, place), _at(found, place)), stack, columns
     )
+    lawful = np.array([origin.steps == "law" for origin in origins])[place]
+    if lawful.any():
+        columns |= _law_parts(stack, columns, lawful)
     return Solved(columns, [origins[number[id(case)]] for case in cases])
+
+
+def _law_parts(stack: Replicas, state: dict[str, Floats], lawful: NDArray[np.bool_]) -> dict[str, Floats]:
+    """The same where steps were measured: tokens count as computing, reading weights is in what is fixed."""
+    import numpy as np
+
+    table, each = stack.table, np.maximum(state["decoding"], 1.0)
+    nothing = np.zeros_like(each)
+    parts = {
+        "weights_s": nothing,
+        "kv_s": each * stack.kv_bytes * table.per_kv_byte_s,
+        "compute_s": table.linear(each * stack.tokens_each),
+        "network_s": nothing,
+        "overhead_s": table.fixed_s + each * table.per_sequence_s,
+    }
+    own = {"own_network_s": nothing, "own_overhead_s": nothing}
+    found = {name: np.asarray(value) / stack.tokens_got for name, value in parts.items()} | own
+    return {name: np.where(lawful, value, state[name]) for name, value in found.items()}
 
 
 def largest_part(row: Mapping[str, float]) -> Bound:

@@ -13,8 +13,9 @@ from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.served import OK, REFUSED, Inbox, Served
 from bide.simulate.fleet.timeline import Timeline, timeline_of
 from bide.simulate.fleet.together import Together
-from bide.simulate.fleet.traffic import Traffic, longest_tokens, requests_of, servable
+from bide.simulate.fleet.traffic import longest_tokens, requests_of, servable
 from bide.simulate.replica_setup import ReplicaSetup
+from bide.workload.traffic import Traffic
 
 if TYPE_CHECKING:
     import numpy as np

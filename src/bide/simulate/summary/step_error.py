@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.run import FleetRun, run_fleet
-from bide.simulate.fleet.traffic import Traffic
 from bide.simulate.replica_setup import ReplicaSetup
 from bide.simulate.summary.summarise import Metric, Percentile, Summary, values_of
 from bide.simulate.summary.window import measured, window_of
+from bide.workload.traffic import Traffic
 
 if TYPE_CHECKING:
     import numpy as np

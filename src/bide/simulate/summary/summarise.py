@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bide import metrics
+from bide.bootstrap import block_count, percentile_intervals, share_interval
 from bide.simulate.fleet.run import FleetRun
 from bide.simulate.fleet.served import OK, STATUSES
-from bide.simulate.summary.bootstrap import block_count, percentile_intervals
 from bide.simulate.summary.window import Queue, Window, measured, queue_of
 
 if TYPE_CHECKING:
@@ -172,21 +172,5 @@ def _goodput(run: FleetRun, inside: Booleans, slo: Mapping[str, float], blocks: 
         good &= (values <= limit_s) | (np.isnan(values) & (name == "tpot"))
     met = good[inside]
     share = float(met.mean()) if len(met) else float("nan")
-    low, high = _share_interval(run.table.arrival_s[inside], met, blocks)
+    low, high = share_interval(run.table.arrival_s[inside], met, blocks)
     return Goodput(dict(slo), share, min(low, share), max(high, share), float(met.sum()) / seconds)
-
-
-def _share_interval(times_s: Floats, met: Booleans, blocks: int) -> tuple[float, float]:
-    """95 % of the shares of redrawn runs."""
-    import numpy as np
-
-    if not len(met):
-        return float("nan"), float("nan")
-    edges = np.linspace(float(times_s.min()), float(times_s.max()), blocks + 1)[1:-1]
-    block = np.searchsorted(edges, times_s)
-    sent = np.bincount(block, minlength=blocks)
-    good = np.bincount(block, weights=met, minlength=blocks)
-    drawn = np.random.default_rng(0).multinomial(blocks, np.full(blocks, 1 / blocks), 400)
-    shares = (drawn @ good) / np.maximum(drawn @ sent, 1)
-    low, high = np.percentile(shares, (2.5, 97.5))
-    return float(low), float(high)

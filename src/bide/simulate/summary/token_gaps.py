@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from bide.simulate.fleet.run import FleetRun
 from bide.simulate.fleet.served import Inbox
-from bide.simulate.fleet.traffic import Traffic, requests_of
+from bide.simulate.fleet.traffic import requests_of
 from bide.simulate.replica_setup import ReplicaSetup
 from bide.simulate.scheduler.kernel import fields as at
 from bide.simulate.scheduler.outcome import StepLog
 from bide.simulate.scheduler.simulate import simulate
 from bide.simulate.summary.window import Window
+from bide.workload.traffic import Traffic
 
 if TYPE_CHECKING:
     import numpy as np

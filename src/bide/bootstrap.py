@@ -60,6 +60,22 @@ def _bins(values: Floats) -> tuple[NDArray[np.int64], Floats]:
     return spots, np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
 
 
+def share_interval(times_s: Floats, met: NDArray[np.bool_], blocks: int) -> tuple[float, float]:
+    """95 % of the shares of redrawn runs lie between these; `met` says which requests count."""
+    import numpy as np
+
+    if not len(met):
+        return float("nan"), float("nan")
+    edges = np.linspace(float(times_s.min()), float(times_s.max()), blocks + 1)[1:-1]
+    block = np.searchsorted(edges, times_s)
+    sent = np.bincount(block, minlength=blocks)
+    good = np.bincount(block, weights=met, minlength=blocks)
+    drawn = np.random.default_rng(0).multinomial(blocks, np.full(blocks, 1 / blocks), _DRAWS)
+    shares = (drawn @ good) / np.maximum(drawn @ sent, 1)
+    low, high = np.percentile(shares, _COVERED)
+    return float(low), float(high)
+
+
 def _block_of(times_s: Floats, blocks: int) -> NDArray[np.int64]:
     import numpy as np
 

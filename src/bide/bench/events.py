@@ -1,0 +1,51 @@
+"""Server-sent events out of stamped pieces of a body: bytes in, data out, whatever way they were cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_COMMON_LINES = 2
+
+
+class EventLines:
+    """Collects pieces of a body and yields the data of every whole event.
+
+    Bytes stay bytes, so that a character cut in two is no matter; comments, ids and retry times are
+    passed over; lines may be of any length and end in LF or CRLF (WHATWG HTML, "Server-sent events").
+    """
+
+    __slots__ = ("_data", "_parts")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._data: list[bytes] = []
+
+    @property
+    def between(self) -> bool:
+        """Whether nothing of an event has come yet."""
+        return not self._parts and not self._data
+
+    def take(self, piece: bytes) -> Iterator[bytes]:
+        """The data of the events that `piece` completes."""
+        if b"\n" not in piece:
+            self._parts.append(piece)
+            return
+        self._parts.append(piece)
+        *lines, rest = b"".join(self._parts).split(b"\n")
+        self._parts = [rest] if rest else []
+        for line in lines:
+            yield from self._line(line.removesuffix(b"\r"))
+
+    def flush(self) -> Iterator[bytes]:
+        """The data of an event that the end of the body cut off before its blank line."""
+        rest, self._parts = b"".join(self._parts), []
+        if rest:
+            yield from self._line(rest.removesuffix(b"\r"))
+        yield from self._line(b"")
+
+    def _line(self, line: bytes) -> Iterator[bytes]:
+        if line.startswith(b"data:"):
+            self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+        elif not line and self._data:
+            data, self._data = b"\n".join(self._data), []
+            yield data

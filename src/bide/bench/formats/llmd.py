@@ -1,0 +1,162 @@
+"""The llm-d benchmark report, 0.1, 0.2 and 0.2.1: every figure carries its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bide.bench.formats.faults import half_itl, in_band_errors, ttft_of_chunks, warnings_of_counts
+from bide.bench.formats.numbers import count, figures, items, mapping, number, positive, words
+from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
+from bide.i18n import _
+
+_METRICS: Mapping[Metric, str] = {
+    "ttft": "time_to_first_token",
+    "tpot": "time_per_output_token",
+    "itl": "inter_token_latency",
+    "e2e": "request_latency",
+}
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "s/token": 1.0, "ms/token": 1e-3}
+_RATES = {"qps_values", "qps", "rate_qps"}
+
+
+def is_llmd(found: Mapping[str, Any]) -> bool:
+    return "version" in found and "scenario" in found and ("metrics" in found or "results" in found)
+
+
+def llmd_run(found: Mapping[str, Any], source: str) -> Run:
+    """One report."""
+    old = "metrics" in found
+    scenario = mapping(found.get("scenario"))
+    measured = mapping(found.get("metrics")) if old else _aggregate(found)
+    requests, rates = mapping(measured.get("requests")), mapping(measured.get("throughput"))
+    harness, load = _old_load(scenario) if old else _new_load(scenario)
+    latency = {metric: made for metric, name in _METRICS.items() if (made := _figures(measured, name))}
+    total, failed = count(requests.get("total")), count(requests.get("failures"))
+    completed = None if total is None else max(0, total - (failed or 0))
+    faults = [*_harness_faults(harness), *_plausible(latency), *_cached(scenario)]
+    faults += warnings_of_counts(completed, failed, None, load)
+    if old and _is_mixed(scenario):
+        faults.append(Fault("apart", _("prefill and decode run on GPUs of their own: not one deployment"), "unusable"))
+    return Run(
+        source,
+        f"llm-d report {found.get('version')}" + (f" ({harness})" if harness else ""),
+        load,
+        completed=completed,
+        failed=failed,
+        duration_s=positive(mapping(measured.get("time")).get("duration")),
+        prompt_tokens=positive(mapping(requests.get("input_length")).get("mean")),
+        output_tokens=positive(mapping(requests.get("output_length")).get("mean")),
+        requests_per_s=_rate(rates, "request_rate", "requests_per_sec"),
+        output_tokens_per_s=_rate(rates, "output_token_rate", "output_tokens_per_sec"),
+        latency=latency,
+        deployment=_old_stated(scenario) if old else _new_stated(scenario),
+        faults=tuple(faults),
+    )
+
+
+def _aggregate(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(mapping(found.get("results")).get("request_performance")).get("aggregate"))
+
+
+def _figures(measured: Mapping[str, Any], name: str) -> Figures | None:
+    said = mapping(mapping(measured.get("latency")).get(name))
+    unit_s = _UNITS.get(str(said.get("units")))
+    return figures(said, unit_s, std="stddev") if unit_s else None
+
+
+def _rate(rates: Mapping[str, Any], new: str, old: str) -> float | None:
+    return positive(mapping(rates.get(new)).get("mean")) or positive(rates.get(old))
+
+
+def _old_load(scenario: Mapping[str, Any]) -> tuple[str, Asked]:
+    load = mapping(scenario.get("load"))
+    args = mapping(load.get("args"))
+    rate = next((found for name in args if name in _RATES and (found := positive(args[name]))), None)
+    clients = positive(args.get("max_concurrency")) or positive(args.get("concurrency"))
+    return words(load.get("name")) or "", _asked(rate, clients)
+
+
+def _new_load(scenario: Mapping[str, Any]) -> tuple[str, Asked]:
+    said = mapping(mapping(scenario.get("load")).get("standardized"))
+    return words(said.get("tool")) or "", _asked(positive(said.get("rate_qps")), positive(said.get("concurrency")))
+
+
+def _asked(rate: float | None, clients: float | None) -> Asked:
+    if rate is not None:
+        return Asked("requests_per_s", rate)
+    return Asked("concurrency", clients) if clients is not None else Asked("unknown")
+
+
+def _harness_faults(harness: str) -> list[Fault]:
+    if harness == "inference-perf":
+        return [half_itl(), in_band_errors(harness)]
+    if harness in ("vllm-benchmark", "vllm"):
+        return [ttft_of_chunks("vllm bench serve"), in_band_errors("vllm bench serve")]
+    if harness == "guidellm":
+        text = _("GuideLLM's time_per_output_token counts the first token's wait: not used")
+        return [Fault("tpot_with_first_token", text, "distrust", ("tpot",))]
+    return []
+
+
+def _plausible(latency: Mapping[Metric, Figures]) -> list[Fault]:
+    """A request is no shorter than its first token: reports have been seen with seconds called milliseconds."""
+    first, whole, each = (latency[m].mean_s if m in latency else None for m in ("ttft", "e2e", "itl"))
+    if whole is not None and whole < 0.01:
+        text = _("requests of {ms:.3g} ms on average: the unit that the report states is likely wrong")
+        return [Fault("units", text.format(ms=whole * 1e3), "unusable")]
+    if first is not None and whole is not None and (first > whole or whole == each):
+        return [
+            Fault("units", _("TTFT or ITL is as long as the whole request: figures do not go together"), "unusable")
+        ]
+    return []
+
+
+def _cached(scenario: Mapping[str, Any]) -> list[Fault]:
+    said = mapping(mapping(scenario.get("load")).get("standardized"))
+    turns = mapping(said.get("multi_turn")).get("enabled") is True
+    if said.get("prefix") or turns:
+        return [
+            Fault(
+                "prefix_hits",
+                _("prompts share prefixes or go on from earlier turns: the cache hides prefill"),
+                "unusable",
+            )
+        ]
+    return []
+
+
+def _is_mixed(scenario: Mapping[str, Any]) -> bool:
+    kinds = set(map(str, items(mapping(scenario.get("host")).get("type"))))
+    return bool(kinds & {"prefill", "decode"})
+
+
+def _old_stated(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    host = mapping(next(iter(items(mapping(scenario.get("host")).get("accelerator"))), None))
+    engine = mapping(next(iter(items(mapping(scenario.get("platform")).get("engine"))), None))
+    stated: dict[str, Any] = {
+        "model": mapping(scenario.get("model")).get("name"),
+        "gpu": host.get("model"),
+        "engine": engine.get("name"),
+        "engine_version": engine.get("version"),
+        **_parallel(mapping(host.get("parallelism"))),
+    }
+    return {key: value for key, value in stated.items() if value is not None}
+
+
+def _new_stated(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    parts = [mapping(mapping(each).get("standardized")) for each in items(scenario.get("stack"))]
+    engine = next((part for part in parts if part.get("kind") == "inference_engine"), {})
+    card = mapping(engine.get("accelerator"))
+    tool = str(engine.get("tool") or "")
+    stated: dict[str, Any] = {
+        "model": mapping(engine.get("model")).get("name"),
+        "gpu": card.get("model"),
+        "engine": tool if tool in ("vllm", "sglang") else None,
+        **_parallel(mapping(card.get("parallelism"))),
+    }
+    return {key: value for key, value in stated.items() if value is not None}
+
+
+def _parallel(said: Mapping[str, Any]) -> dict[str, int]:
+    return {key: int(value) for key in ("tp", "pp", "dp", "ep") if (value := number(said.get(key)))}

@@ -1,0 +1,128 @@
+"""The journal of a run: a line for what was asked, one for each cell, one for each request as it ends.
+
+A run that dies has lost what was not yet flushed: at most a second. A last line that was cut off is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from bide.bench.outcome import Outcome, from_line, to_line
+from bide.errors import BadInput
+from bide.i18n import _
+
+SCHEMA = "bide.bench.journal/1"
+FLUSH_S = 0.5
+
+
+class Journal:
+    """Appends lines to a file, or to nothing where there is no path. Whoever writes flushes twice a second."""
+
+    def __init__(self, path: Path | None, fresh: bool = True) -> None:
+        self.path = path
+        self._file: IO[str] | None = None
+        if path is not None:
+            try:
+                if not fresh:
+                    _mend(path)
+                self._file = path.open("x" if fresh else "a", encoding="utf-8", buffering=1 << 16)
+            except OSError as error:
+                allowed = _("a new file that can be written") if fresh else _("a file that can be written")
+                raise BadInput("journal", str(path), allowed, str(error.strerror)) from error
+
+    def write(self, kind: str, line: Mapping[str, Any]) -> None:
+        if self._file is not None:
+            self._file.write(json.dumps({"kind": kind, **line}, separators=(",", ":")) + "\n")
+
+    def request(self, cell: int, outcome: Outcome) -> None:
+        if self._file is not None:
+            self.write("request", {"cell": cell, **to_line(outcome)})
+
+    def flush(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _mend(path: Path) -> None:
+    """Cut off a last line that was not written to its end."""
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        place = size
+        while place > 0:
+            file.seek(place - 1)
+            if file.read(1) == b"\n":
+                break
+            place -= 1
+        file.truncate(place)
+
+
+@dataclass(slots=True)
+class CellNotes:
+    """What a journal holds of one cell."""
+
+    about: dict[str, Any]
+    outcomes: list[Outcome] = field(default_factory=list)
+    closing: dict[str, Any] | None = None
+    """Health and the like; None where the cell was not finished."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """A journal that was read."""
+
+    settings: dict[str, Any]
+    cells: list[CellNotes]
+    cut_lines: int = 0
+
+
+def read_journal(path: Path, field_name: str = "resume") -> Kept:
+    """Raises BadInput for a file that is no journal."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return _kept(file, path, field_name)
+    except OSError as error:
+        raise BadInput(field_name, str(path), _("a journal of `bide bench`"), str(error.strerror)) from error
+
+
+def _kept(file: IO[str], path: Path, field_name: str) -> Kept:
+    head = _parsed(file.readline())
+    if head is None or head.get("schema") != SCHEMA:
+        raise BadInput(field_name, str(path), _("a journal of `bide bench`"))
+    kept = Kept(dict(head["settings"]), [])
+    for text in file:
+        line = _parsed(text)
+        if line is None or not _placed(kept, line):
+            kept.cut_lines += 1
+    return kept
+
+
+def _placed(kept: Kept, line: Mapping[str, Any]) -> bool:
+    """Put a line where it belongs; False where it cannot be understood."""
+    try:
+        if line["kind"] == "cell":
+            kept.cells.append(CellNotes(dict(line)))
+        elif line["kind"] == "request":
+            kept.cells[line["cell"]].outcomes.append(from_line(line))
+        elif line["kind"] == "cell_end":
+            kept.cells[line["cell"]].closing = dict(line)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return None
+    return line if isinstance(line, dict) and text.endswith("\n") else None

@@ -1,0 +1,114 @@
+"""What became of one request: the row that goes to the journal and to the request table."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal[
+    "ok",
+    "http_error",
+    "stream_error",
+    "truncated",
+    "empty",
+    "disconnected",
+    "connect_error",
+    "bad_response",
+    "timeout",
+    "cancelled",
+]
+STATUSES: Mapping[Status, str] = {
+    "ok": "finished, no error, at least one token",
+    "http_error": "an HTTP status other than 200",
+    "stream_error": "an error inside a stream that had begun with 200, or an event that is no JSON",
+    "truncated": "the stream ended without finish_reason and without [DONE]",
+    "empty": "the stream ended well and held no token",
+    "disconnected": "the connection closed in the middle",
+    "connect_error": "no connection",
+    "bad_response": "not HTTP, or nothing that an answer could be",
+    "timeout": "not finished in time",
+    "cancelled": "in flight when the run was interrupted",
+}
+_US = 1e6
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Times are seconds since the start of the cell; None where a thing did not happen.
+
+    `chunk_s` are the times of chunks with output, `chunk_tokens` the tokens of each.
+    """
+
+    number: int
+    arrival_s: float
+    sent_s: float | None = None
+    first_byte_s: float | None = None
+    content_s: float | None = None
+    end_s: float | None = None
+    status: Status = "cancelled"
+    error: str = ""
+    prompt_tokens: int = 0
+    prompt_asked: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    output_asked: int = 0
+    counted_by: Literal["server", "chunks"] = "chunks"
+    finish: str = ""
+    late_s: float = 0.0
+    """From the intended time to the moment at which the client took it up: its own delay and nobody else's."""
+    new_connection: bool = False
+    retried: int = 0
+    chunk_s: array[float] = field(default_factory=lambda: array("d"))
+    chunk_tokens: array[int] = field(default_factory=lambda: array("i"))
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+
+_PLAIN = (
+    "number",
+    "arrival_s",
+    "sent_s",
+    "first_byte_s",
+    "content_s",
+    "end_s",
+    "status",
+    "error",
+    "prompt_tokens",
+    "prompt_asked",
+    "cached_tokens",
+    "output_tokens",
+    "output_asked",
+    "counted_by",
+    "finish",
+    "late_s",
+    "new_connection",
+    "retried",
+)
+
+
+def to_line(outcome: Outcome) -> dict[str, Any]:
+    """For the journal: times in seconds to the microsecond, chunks as gaps in whole microseconds."""
+    import numpy as np
+
+    line = {name: getattr(outcome, name) for name in _PLAIN}
+    line |= {name: round(value, 6) for name, value in line.items() if isinstance(value, float)}
+    times_us = np.rint(np.frombuffer(outcome.chunk_s, np.float64) * _US) if outcome.chunk_s else np.empty(0)
+    line["chunk_us"] = np.diff(times_us, prepend=0.0).astype(np.int64).tolist()
+    if sum(outcome.chunk_tokens) != len(outcome.chunk_tokens) or 0 in outcome.chunk_tokens:
+        line["chunk_tokens"] = list(outcome.chunk_tokens)
+    return line
+
+
+def from_line(line: Mapping[str, Any]) -> Outcome:
+    """The outcome that `to_line` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+    outcome = Outcome(**{name: line[name] for name in _PLAIN})
+    time_us = 0
+    for gap in line["chunk_us"]:
+        time_us += gap
+        outcome.chunk_s.append(time_us / _US)
+    outcome.chunk_tokens = array("i", line.get("chunk_tokens") or [1] * len(outcome.chunk_s))
+    return outcome

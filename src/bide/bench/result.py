@@ -1,0 +1,168 @@
+"""What a run brings: its cells with their figures, and what the client must confess."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from bide.bench.health import BUSY, LARGEST_SHARE, Health
+from bide.bench.loads import Load
+from bide.bench.outcome import Outcome
+from bide.bench.scrape import ServerView
+from bide.bench.summary import Summary, summarise
+from bide.bench.table import table_of
+from bide.i18n import _
+from bide.metrics import ENOUGH_FOR_P99
+from bide.records import RequestTable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ACHIEVED = 0.98
+_LATE_S = 0.005
+_IN_FLIGHT = 0.95
+_HITS = 0.01
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One level of load, measured. `missing` are requests of a cut-off run that nobody measured."""
+
+    number: int
+    load: Load
+    outcomes: Sequence[Outcome]
+    health: Health
+    counts: Mapping[str, int] = field(default_factory=dict)
+    server: ServerView = field(default_factory=ServerView)
+    warm_up_s: float | None = None
+    limits_s: Mapping[str, float] = field(default_factory=dict)
+    interrupted: bool = False
+    sittings: int = 1
+    gap_s: tuple[float, ...] = ()
+    """Where on the cell's clock it was taken up again."""
+    asked_requests: int | None = None
+
+    @cached_property
+    def table(self) -> RequestTable:
+        return table_of(self.outcomes)
+
+    @cached_property
+    def summary(self) -> Summary:
+        return summarise(self.outcomes, self.table, self.warm_up_s, self.limits_s)
+
+    @property
+    def missing(self) -> int:
+        return max(0, (self.asked_requests or 0) - len([each for each in self.outcomes if each.status != "cancelled"]))
+
+    def warnings(self) -> list[str]:
+        """What makes these figures less than they seem, worst first."""
+        return [text for text in (*self._client(), *self._load(), *self._server(), *self._data()) if text]
+
+    @property
+    def client_kept_up(self) -> bool:
+        """False where the client lagged by more than a tenth of what it measured, or had no CPU left."""
+        return not list(self._client())
+
+    def _client(self) -> Iterator[str]:
+        health, summary = self.health, self.summary
+        for metric, own_s in (("ttft", max(health.lag_p99_s, health.late_p99_s)), ("itl", health.lag_p99_s)):
+            latency = summary.latency(metric)  # type: ignore[arg-type]  # one of Metric
+            if latency and latency.count and own_s > LARGEST_SHARE * latency.at(50):
+                yield _(
+                    "The client lagged by {lag:.3g} ms (p99), more than a tenth of the median {name} of {value:.3g} ms:"
+                    " these figures are of the client as much as of the server."
+                ).format(lag=own_s * 1e3, name=metric.upper(), value=latency.at(50) * 1e3)
+        if health.cpu_share > BUSY:
+            yield _("The client used {share:.0%} of its CPU: try --processes.").format(share=health.cpu_share)
+        if health.stalls:
+            yield _(
+                "The client stood still {n:,} times; the schedule was moved by {s:.3g} s in all, to send no burst."
+            ).format(n=health.stalls, s=health.shifted_s)
+
+    def _load(self) -> Iterator[str]:
+        summary, load = self.summary, self.load
+        if load.kind != "closed" and self.health.sent_p99_s > _LATE_S:
+            yield _("Requests were written up to {ms:.3g} ms (p99) after they were due.").format(
+                ms=self.health.sent_p99_s * 1e3
+            )
+        if load.kind == "open" and load.ramp_from is None and load.rate and not summary.window.whole:
+            if summary.sent_per_s < _ACHIEVED * load.rate:
+                yield _("{got:.4g} requests/s were sent of {asked:.4g} asked.").format(
+                    got=summary.sent_per_s, asked=load.rate
+                )
+            if summary.flight.grows:
+                yield _("Not steady: more and more requests were in flight; a longer run would wait longer.")
+        steady = load.kind == "closed" and load.ramp_from is None and not load.think_s and not summary.window.whole
+        if steady and load.concurrency and summary.flight.mean < _IN_FLIGHT * load.concurrency:
+            yield _("{got:.4g} requests were in flight on average of {asked:,} asked.").format(
+                got=summary.flight.mean, asked=load.concurrency
+            )
+        if summary.window.whole:
+            yield _("Short run: ramp and drain are in the figures; no steady state was left to measure.")
+
+    def _server(self) -> Iterator[str]:
+        share = self.server.hit_share
+        share = max(self.summary.cached_share, share if math.isfinite(share) else 0.0)
+        if share > _HITS:
+            yield _("{share:.1%} of prompt tokens came from the server's prefix cache.").format(share=share)
+        preemptions = self.server.grown("preemptions")
+        if preemptions > 0:
+            yield _("The server preempted {n:,.0f} requests.").format(n=preemptions)
+
+    def _data(self) -> Iterator[str]:
+        summary, off = self.summary, self.summary.mismatch
+        if summary.failed:
+            yield _("{n:,} of {all:,} requests failed; they are in no percentile.").format(
+                n=summary.failed, all=summary.requests
+            )
+        if off.output_off:
+            yield _("{n:,} answers were not as long as asked: {got:,} tokens instead of {asked:,}.").format(
+                n=off.output_off, got=off.output_got, asked=off.output_asked
+            )
+        if off.prompt_off and off.prompt_worst > 1:
+            yield _("{n:,} prompts were not as long as asked, by up to {worst:,} tokens.").format(
+                n=off.prompt_off, worst=off.prompt_worst
+            )
+        if summary.requests and not off.counted_by_server:
+            yield _("The server counts no tokens: chunks were counted instead, and prompts taken as asked.")
+        ok = summary.by_status.get("ok", 0)
+        if 0 < ok < ENOUGH_FOR_P99:
+            yield _("{n:,} requests: a p99 wants {enough:,}.").format(n=ok, enough=ENOUGH_FOR_P99)
+        if self.interrupted or self.missing:
+            yield _("Cut short: {n:,} requests are missing.").format(n=self.missing)
+        if self.gap_s:
+            yield _("Resumed {n} times, each on a server that may have been idle meanwhile.").format(n=len(self.gap_s))
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A whole run. `settings` are what was asked and found, without secrets."""
+
+    settings: Mapping[str, Any]
+    cells: tuple[Cell, ...]
+    found: Mapping[str, Any] = field(default_factory=dict)
+    """Knee of a sweep, or what a search for an objective found."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> RequestTable:
+        """A row for each request of the last cell."""
+        return self.cells[-1].table
+
+    def to_polars(self) -> pl.DataFrame:
+        """A row for each request of every cell."""
+        import polars as pl
+
+        frames = [
+            cell.table.to_polars().with_columns(pl.lit(cell.number).alias("cell")).drop("replica", "preemptions")
+            for cell in self.cells
+        ]
+        return pl.concat(frames)
+
+    def to_dict(self) -> dict[str, Any]:
+        from bide.bench.as_dict import bench_dict
+
+        return bench_dict(self)

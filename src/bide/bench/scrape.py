@@ -1,0 +1,214 @@
+"""What the server says of itself while it is loaded: /metrics of vLLM and SGLang, and facts from its start."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from bide.bench.clock import NS, now_ns
+from bide.bench.target import Target
+from bide.facts.engine_metrics import OBSERVED_ENGINES, EngineMetrics, engine_metrics
+
+GAUGES = ("running", "waiting", "kv_usage")
+COUNTERS = ("preemptions", "prefix_queries", "prefix_hits")
+_TIMEOUT_S = 5.0
+_LABEL = re.compile(rb'(\w+)="((?:[^"\\]|\\.)*)"')
+_SERVER_FACTS = (
+    "version",
+    "model_path",
+    "tp_size",
+    "dp_size",
+    "pp_size",
+    "mem_fraction_static",
+    "max_total_num_tokens",
+    "chunked_prefill_size",
+    "max_running_requests",
+    "max_prefill_tokens",
+    "disable_radix_cache",
+    "attention_backend",
+    "quantization",
+    "kv_cache_dtype",
+    "speculative_algorithm",
+    "schedule_policy",
+)
+"""Of SGLang's /get_server_info, which also holds keys: only these are kept."""
+_CACHE_FACTS = (
+    "block_size",
+    "cache_dtype",
+    "enable_prefix_caching",
+    "gpu_memory_utilization",
+    "kv_cache_memory_bytes",
+    "num_cpu_blocks",
+    "num_gpu_blocks",
+    "sliding_window",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The state at one time; NaN for what the server does not tell. Counters count from the server's start."""
+
+    time_s: float
+    running: float = math.nan
+    waiting: float = math.nan
+    kv_usage: float = math.nan
+    preemptions: float = math.nan
+    prefix_queries: float = math.nan
+    prefix_hits: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class ServerView:
+    """Samples of one cell, in order."""
+
+    engine: str = ""
+    samples: tuple[Sample, ...] = ()
+
+    def grown(self, counter: str) -> float:
+        """By how much a counter grew from the first sample to the last; NaN where it is not told."""
+        if not self.samples:
+            return math.nan
+        return float(getattr(self.samples[-1], counter) - getattr(self.samples[0], counter))
+
+    @property
+    def hit_share(self) -> float:
+        """Of looked-up prompt tokens, those found in the prefix cache."""
+        queries = self.grown("prefix_queries")
+        return self.grown("prefix_hits") / queries if queries > 0 else math.nan
+
+    def mean(self, gauge: str) -> float:
+        found = [value for each in self.samples if math.isfinite(value := getattr(each, gauge))]
+        return sum(found) / len(found) if found else math.nan
+
+    def most(self, gauge: str) -> float:
+        return max((getattr(each, gauge) for each in self.samples), default=math.nan)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Columns; None for what is not told."""
+        columns = {name: [asdict(each)[name] for each in self.samples] for name in Sample.__slots__}
+        tidy = {name: [round(v, 6) if math.isfinite(v) else None for v in values] for name, values in columns.items()}
+        return {"engine": self.engine, "samples": tidy}
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> ServerView:
+        columns = {name: [math.nan if v is None else v for v in values] for name, values in found["samples"].items()}
+        rows = zip(*columns.values(), strict=True)
+        return cls(found["engine"], tuple(Sample(**dict(zip(columns, row, strict=True))) for row in rows))
+
+
+def sample_of(text: bytes, time_s: float) -> tuple[str, Sample]:
+    """The engine's name and its state, from the text of /metrics; an empty name where it is neither engine's."""
+    body = b"\n" + text
+    for engine in OBSERVED_ENGINES:
+        if f"\n{engine}:".encode() in body:
+            known = engine_metrics(engine)
+            gauges = {name: _value(body, known, name) for name in (*GAUGES, *COUNTERS)}
+            return engine, Sample(time_s, **gauges)
+    return "", Sample(time_s)
+
+
+def _value(body: bytes, known: EngineMetrics, role: str) -> float:
+    """The sum over replicas (the mean for a share); ranks that repeat each other's figure count once."""
+    for metric in known.names.get(role, ()):
+        by_replica: dict[tuple[tuple[bytes, bytes], ...], float] = {}
+        for labels, value in _series(body, f"{known.engine}:{metric.name}".encode()):
+            kept = tuple(sorted(pair for pair in labels if pair[0].decode() not in known.rank_labels))
+            by_replica[kept] = max(value, by_replica.get(kept, -math.inf))
+        if by_replica:
+            total = sum(by_replica.values())
+            return total / len(by_replica) if role == "kv_usage" else total
+    return math.nan
+
+
+def _series(body: bytes, name: bytes) -> Iterator[tuple[list[tuple[bytes, bytes]], float]]:
+    """Labels and value of each line that begins with exactly `name`."""
+    place = body.find(b"\n" + name)
+    while place >= 0:
+        end = body.find(b"\n", place + 1)
+        line = body[place + 1 : end if end >= 0 else len(body)]
+        rest = line[len(name) :]
+        if rest[:1] in (b"{", b" "):
+            with contextlib.suppress(ValueError):
+                yield _LABEL.findall(rest), float(rest.rpartition(b" ")[2])
+        place = body.find(b"\n" + name, place + 1)
+
+
+def cache_facts(text: bytes) -> dict[str, str]:
+    """What vLLM's cache_config_info says of its pool."""
+    for labels, _one in _series(b"\n" + text, b"vllm:cache_config_info"):
+        return {name.decode(): value.decode() for name, value in labels if name.decode() in _CACHE_FACTS}
+    return {}
+
+
+def server_facts(said: dict[str, Any] | None) -> dict[str, Any]:
+    """What /get_server_info or /version says, less everything that could be a secret."""
+    return {name: said[name] for name in _SERVER_FACTS if said and isinstance(said.get(name), str | int | float)}
+
+
+async def fetch(target: Target, address: tuple[str, int], path: str) -> bytes | None:
+    """The body at `path` over a connection of its own; None where there is none."""
+    tls = target.tls.context() if target.scheme == "https" else None
+    name = target.host if tls else None
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            reader, writer = await asyncio.open_connection(*address, ssl=tls, server_hostname=name, limit=1 << 22)
+            try:
+                writer.write(target.head("GET", target.base + path) + b"Connection: close\r\n\r\n")
+                whole = await reader.read(-1)
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return None
+    head, _blank, content = whole.partition(b"\r\n\r\n")
+    if b" 200 " not in head.split(b"\r\n")[0] + b" ":
+        return None
+    return _unchunked(content) if b"transfer-encoding: chunked" in head.lower() else content
+
+
+def _unchunked(content: bytes) -> bytes:
+    parts = []
+    while content:
+        size, _line, content = content.partition(b"\r\n")
+        length = int(size.partition(b";")[0] or b"0", 16)
+        if not length:
+            break
+        parts.append(content[:length])
+        content = content[length + 2 :]
+    return b"".join(parts)
+
+
+@dataclass(slots=True)
+class Poller:
+    """Asks for /metrics every `every_s` seconds while a cell runs, until told to stop."""
+
+    target: Target
+    address: tuple[str, int]
+    start_ns: int
+    every_s: float = 1.0
+    engine: str = ""
+    samples: list[Sample] = field(default_factory=list)
+
+    async def once(self) -> bool:
+        """Whether the server told its state."""
+        text = await fetch(self.target, self.address, "/metrics")
+        if text is None:
+            return False
+        engine, sample = sample_of(text, (now_ns() - self.start_ns) / NS)
+        if engine:
+            self.engine = engine
+            self.samples.append(sample)
+        return bool(engine)
+
+    async def poll(self) -> None:
+        """Until cancelled, or until a server has none."""
+        while await self.once():
+            await asyncio.sleep(self.every_s)
+
+    @property
+    def view(self) -> ServerView:
+        return ServerView(self.engine, tuple(self.samples))

@@ -1,0 +1,249 @@
+"""A whole run: probe the server, measure every level, write as it goes, take up what was cut off."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bide import __version__
+from bide.bench.asking import Ask, demand_of, vocabulary_of
+from bide.bench.cell import CellPlan, play_cell
+from bide.bench.clock import now_ns
+from bide.bench.demand import Demand
+from bide.bench.journal import SCHEMA, CellNotes, Journal, Kept, read_journal
+from bide.bench.kept import closing_of, found_in, kept_cell, made_cell, read_notes
+from bide.bench.loads import Load, arrivals_s
+from bide.bench.loop import run_on_loop
+from bide.bench.measure import Going, measure, processes_for
+from bide.bench.objectives import parse_objectives, search
+from bide.bench.outcome import Outcome
+from bide.bench.probe import Asker, Probe, probe
+from bide.bench.prompts import Fields, Sharing, Tokens
+from bide.bench.recorder import Recorder
+from bide.bench.result import Bench, Cell
+from bide.bench.scrape import cache_facts, fetch, server_facts
+from bide.bench.target import Target
+from bide.bench.words import Ribbon
+from bide.errors import BadInput
+from bide.i18n import _
+
+_WARM_CONCURRENCY = 8
+Watch = Callable[[int, Load, Going], None]
+
+
+def _unwatched(_number: int, _load: Load, _going: Going) -> None:
+    pass
+
+
+def bench(target: Target, ask: Ask, journal: Path | None = None, watch: Watch = _unwatched) -> Bench:
+    """Load a live server and measure it. Raises BadInput where it does not answer or cannot be asked so."""
+    if ask.slo:
+        parse_objectives(ask.slo)
+    salt = int.from_bytes(os.urandom(6)) if ask.nonce else 0
+    session = _begun(target, ask, salt, watch)
+    session.journal = Journal(journal)
+    session.journal.write("run", {"schema": SCHEMA, "settings": session.settings})
+    session.journal.flush()
+    return session.run()
+
+
+def resume(target: Target, journal: Path, watch: Watch = _unwatched) -> Bench:
+    """Go on with a run that was cut off: cells that are whole stay, requests that are missing are sent."""
+    kept = read_journal(journal)
+    if kept.settings["url"] != target.shown:
+        raise BadInput("url", target.shown, _("the server of the journal, {url}").format(url=kept.settings["url"]))
+    ask = Ask.from_dict(kept.settings["ask"])
+    session = _begun(target, ask, kept.settings["salt"], watch)
+    session.kept = kept
+    session.journal = Journal(journal, fresh=False)
+    return session.run()
+
+
+@dataclass(slots=True)
+class Session:
+    """The state of a run."""
+
+    target: Target
+    ask: Ask
+    salt: int
+    ribbon: Ribbon
+    probed: Probe | None
+    settings: dict[str, Any]
+    watch: Watch
+    journal: Journal = field(default_factory=lambda: Journal(None))
+    kept: Kept = field(default_factory=lambda: Kept({}, []))
+    cells: list[Cell] = field(default_factory=list)
+
+    def run(self) -> Bench:
+        """Every level, or the search; what was measured before an interruption is in the result."""
+        ask, found = self.ask, {}
+        try:
+            if ask.slo:
+                made = search(self.play, self._first(), parse_objectives(ask.slo), ask.precision)
+                found = {"slo": {"objectives": ask.slo, **made.to_dict()}}
+            else:
+                for load in ask.loads:
+                    if self.play(load).interrupted:
+                        break
+                found = found_in(ask, self.cells)
+        finally:
+            self.journal.close()
+        return Bench(self.settings, tuple(self.cells), found, read_notes(self.kept))
+
+    def _first(self) -> Load:
+        """Where a search begins: as asked, or at the rate of one request after another."""
+        load = self.ask.loads[0]
+        if load.kind != "open" or load.rate:
+            return load
+        return replace(load, rate=max(0.01, 1 / max(1e-3, self._stay_s(demand_of(self.ask, replace(load, rate=1.0))))))
+
+    def _stay_s(self, demand: Demand) -> float:
+        """An answer to a server at rest, as probed."""
+        if self.probed is None:
+            return 1.0
+        return self.probed.ttft_s + demand.mean_output_tokens * self.probed.tpot_s
+
+    def play(self, load: Load) -> Cell:
+        """Measure the next level, or take it from the journal, or what of it is missing there."""
+        number = len(self.cells)
+        notes = self.kept.cells[number] if number < len(self.kept.cells) else None
+        plan = self._plan(number, load)
+        asked = asked_requests(plan)
+        if notes is not None and notes.closing is not None and not notes.closing["interrupted"]:
+            cell = kept_cell(number, notes, self.ask)
+        else:
+            cell = self._measured(number, plan, asked, notes)
+        self.cells.append(cell)
+        return cell
+
+    def _measured(self, number: int, plan: CellPlan, asked: int | None, notes: CellNotes | None) -> Cell:
+        before = [each for each in notes.outcomes if each.status != "cancelled"] if notes else []
+        if notes is None:
+            self.journal.write("cell", {"cell": number, "load": plan.load.to_dict(), "asked_requests": asked})
+        plan = _remaining(plan, before)
+        if self.ask.warm_up_requests:
+            _warm_up(plan, self.ask.warm_up_requests)
+        found = measure(
+            plan, self._processes(plan), self.journal, number, lambda going: self.watch(number, plan.load, going)
+        )
+        gaps = (*(notes.closing or {}).get("gap_s", ()), plan.offset_s) if notes else ()
+        closing = closing_of(found, gaps)
+        self.journal.write("cell_end", {"cell": number, **closing})
+        self.journal.flush()
+        return made_cell(number, plan.load, [*before, *found.outcomes], closing, self.ask, asked)
+
+    def _plan(self, number: int, load: Load) -> CellPlan:
+        demand = demand_of(self.ask, load)
+        salt = self.salt + number if self.ask.nonce else 0
+        return CellPlan(
+            self.target,
+            self.settings["model"],
+            self.probed.fields
+            if self.probed
+            else Fields(extra=dict(self.ask.extra), ends_only_at_length=self.ask.exact),
+            self.probed.tokens if self.probed else Tokens(),
+            self.ribbon,
+            Sharing(salt, self.ask.shared_prefix_tokens),
+            demand,
+            load,
+            self.ask.rules,
+            self.ask.seed,
+            stay_s=self._stay_s(demand) if self.probed else 0.0,
+            spread_s=min(self._stay_s(demand), 0.2 * (load.duration_s or 1e9), 60.0),
+            scrape_s=self.ask.scrape_s,
+        )
+
+    def _processes(self, plan: CellPlan) -> int:
+        if self.ask.processes is not None:
+            return self.ask.processes
+        stay_s = self._stay_s(plan.demand)
+        per_s = plan.load.rate if plan.load.kind != "closed" else (plan.load.concurrency or 1) / max(stay_s, 1e-3)
+        if plan.demand.arrival_s is not None and len(plan.demand) > 1:
+            per_s = len(plan.demand) / max(1e-3, float(plan.demand.arrival_s[-1]))
+        return processes_for((per_s or 0.0) * plan.demand.mean_output_tokens, per_s or 0.0)
+
+
+def asked_requests(plan: CellPlan) -> int | None:
+    """How many requests the cell is to have; None where the time decides."""
+    load = plan.load
+    if load.kind == "replay":
+        return len(plan.demand)
+    return load.requests if load.kind == "closed" else len(arrivals_s(load, plan.seed))
+
+
+def _begun(target: Target, ask: Ask, salt: int, watch: Watch) -> Session:
+    words, real = vocabulary_of(ask)
+    ribbon = Ribbon(words, ask.seed, real)
+    probed, model, server = run_on_loop(_looked(target, ask, ribbon))
+    settings = {
+        "url": target.shown,
+        "endpoint": target.endpoint,
+        "model": model,
+        "version": __version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "salt": salt,
+        "vocabulary": words.source,
+        "headers": [name for name, _value in target.headers],
+        "probe": probed.to_dict() if probed else None,
+        "server": server,
+        "ask": ask.to_dict(),
+    }
+    return Session(target, ask, salt, ribbon, probed, settings, watch)
+
+
+async def _looked(target: Target, ask: Ask, ribbon: Ribbon) -> tuple[Probe | None, str, dict[str, Any]]:
+    """The probe, the model's name, and what the server says of its start."""
+    asker = Asker(target)
+    try:
+        probed = None
+        if ask.probe:
+            mean = int(demand_of(ask, _lengths_only(ask)).prompt_tokens.mean())
+            probed = await probe(asker, ask.model, ribbon, mean, ask.extra, ask.exact)
+        elif not ask.model:
+            raise BadInput("model", None, _("a name: with --no-probe nobody asks the server"))
+        server = server_facts(await asker.get("/version")) if ask.probe and ask.scrape_s else {}
+        text = await fetch(target, target.address(), "/metrics") if ask.scrape_s else None
+        if text and b"sglang:" in text:
+            server |= server_facts(await asker.get("/get_server_info"))
+        return probed, probed.model if probed else str(ask.model), server | cache_facts(text or b"")
+    finally:
+        await asker.close()
+
+
+def _lengths_only(ask: Ask) -> Load:
+    """A load that only serves to see how long prompts are."""
+    first = ask.loads[0]
+    return first if first.kind == "replay" else Load("closed", concurrency=1, requests=256)
+
+
+def _warm_up(plan: CellPlan, requests: int) -> None:
+    """Other prompts than those that are measured; nothing of it is kept."""
+
+    def forget(_outcome: Outcome) -> None:
+        pass
+
+    def silent(_recorder: Recorder, _flying: int) -> None:
+        pass
+
+    load = Load("closed", concurrency=min(_WARM_CONCURRENCY, requests), requests=requests)
+    demand = replace(plan.demand, arrival_s=None, session=None, think_s=None, blocks=None)
+    other = replace(plan.sharing, salt=plan.sharing.salt ^ (1 << 50))
+    warming = replace(plan, load=load, demand=demand, sharing=other, done=frozenset(), offset_s=0.0, scrape_s=0.0)
+    run_on_loop(play_cell(warming, now_ns, forget, silent, lambda: None))
+
+
+def _remaining(plan: CellPlan, before: list[Outcome]) -> CellPlan:
+    """What is left after an earlier sitting, and where on the cell's clock it goes on."""
+    if not before:
+        return plan
+    done = frozenset(each.number for each in before)
+    if plan.load.kind == "closed":
+        return replace(plan, done=done, offset_s=max(each.end_s or 0.0 for each in before))
+    times = plan.demand.arrival_s if plan.load.kind == "replay" else arrivals_s(plan.load, plan.seed)
+    assert times is not None
+    left = (float(time) for number, time in enumerate(times) if number not in done)
+    return replace(plan, done=done, offset_s=next(left, float(times[-1])))

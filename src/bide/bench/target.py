@@ -1,0 +1,136 @@
+"""Where requests go: a URL taken apart, headers, TLS; secrets stay in here."""
+
+from __future__ import annotations
+
+import base64
+import os
+import socket
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from bide.errors import BadInput
+from bide.i18n import _
+
+Endpoint = Literal["chat", "completions"]
+PATHS: Mapping[Endpoint, str] = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
+KEY_VARIABLE = "OPENAI_API_KEY"
+_HIDDEN = "***"
+_SHORTEST_SECRET = 4
+_OWN_HEADERS = ("host", "content-length", "content-type", "transfer-encoding", "connection")
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How the server's certificate is looked at."""
+
+    verify: bool = True
+    ca_file: Path | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """Raises BadInput for a file that holds no certificates."""
+        try:
+            made = ssl.create_default_context(cafile=self.ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise BadInput("ca", str(self.ca_file), _("a file of certificates (PEM)"), str(error)) from error
+        if not self.verify:
+            made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server and what every request to it carries. `headers` are secret: they are never shown or written."""
+
+    scheme: str
+    host: str
+    port: int
+    base: str
+    """Path before /v1."""
+    endpoint: Endpoint = "chat"
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    tls: Tls = Tls()
+
+    @property
+    def shown(self) -> str:
+        """The URL without user, password and query."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.base}"
+
+    @property
+    def path(self) -> str:
+        return self.base + PATHS[self.endpoint]
+
+    def head(self, method: str, path: str) -> bytes:
+        """The request's head as far as it is the same every time, without the blank line."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        own = (("Host", f"{host}:{self.port}"), ("Accept", "*/*"), ("User-Agent", "bide"))
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in (*own, *self.headers))]
+        return ("\r\n".join(lines) + "\r\n").encode("latin-1")
+
+    def hide(self, text: str) -> str:
+        """`text` without any secret that a server may have put into an error message."""
+        secrets = {secret for _name, value in self.headers for secret in (value, value.rpartition(" ")[2])}
+        for secret in sorted(secrets, key=len, reverse=True):
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, _HIDDEN)
+        return text
+
+    def address(self) -> tuple[str, int]:
+        """The IP address that the name has now, so that no request waits for a name server. Raises BadInput."""
+        try:
+            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise BadInput("url", self.shown, _("a host that can be found"), str(error)) from error
+        return str(found[0][4][0]), self.port
+
+
+def target_of(
+    url: str, endpoint: Endpoint | None = None, headers: Sequence[str] = (), tls: Tls | None = None
+) -> Target:
+    """From a URL such as http://host:8000, with or without /v1 and what follows it.
+
+    The key in OPENAI_API_KEY becomes a bearer token unless `headers` ("Name: value") say otherwise.
+    Raises BadInput for a URL that is none and for a header that is none; the value is not repeated.
+    """
+    text = url if "://" in url else f"http://{url}"
+    try:
+        parts = urlsplit(text)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise BadInput("url", "…", _("a URL such as http://localhost:8000"), str(error)) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadInput("url", parts.scheme + "://…", _("a URL such as http://localhost:8000"))
+    base, said = _base(parts.path)
+    found = _headers(headers, unquote(parts.username or ""), unquote(parts.password or ""))
+    return Target(parts.scheme, parts.hostname, port, base, endpoint or said or "chat", found, tls or Tls())
+
+
+def _base(path: str) -> tuple[str, Endpoint | None]:
+    """What stands before /v1, and the endpoint where the URL names it."""
+    trimmed = path.rstrip("/")
+    for endpoint in PATHS:
+        if trimmed.endswith(PATHS[endpoint]):
+            return trimmed.removesuffix(PATHS[endpoint]), endpoint
+    return trimmed.removesuffix("/v1"), None
+
+
+def _headers(given: Sequence[str], user: str, password: str) -> tuple[tuple[str, str], ...]:
+    found = {}
+    for text in given:
+        name, colon, value = text.partition(":")
+        name, value = name.strip(), value.strip()
+        wrong = not colon or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum()
+        if wrong or not value.isprintable() or name.lower() in _OWN_HEADERS:
+            allowed = _("NAME: VALUE, not one of {names}").format(names=", ".join(_OWN_HEADERS))
+            raise BadInput("header", name if colon else _HIDDEN, allowed)
+        found[name.lower()] = (name, value)
+    if "authorization" not in found and user:
+        token = base64.b64encode(f"{user}:{password}".encode()).decode()
+        found["authorization"] = ("Authorization", f"Basic {token}")
+    elif "authorization" not in found and os.environ.get(KEY_VARIABLE):
+        found["authorization"] = ("Authorization", f"Bearer {os.environ[KEY_VARIABLE]}")
+    return tuple(found.values())

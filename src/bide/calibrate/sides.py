@@ -1,0 +1,199 @@
+"""What `bide compare` can lay beside another: a measured run, a curve, a simulation, or a deployment's prediction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from bide.bench.formats.numbers import items, mapping, number, percent_of, positive
+from bide.bench.formats.reading import read_runs
+from bide.bench.formats.values import Figures, LoadKind, Run
+from bide.errors import BadInput
+from bide.facts.deployment import Deployment
+from bide.i18n import _
+from bide.simulate.curve import points
+from bide.simulate.operating import Load, Mix, Point
+
+MEAN = None
+"""A percentile's place for the mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A figure and between what ends it may lie; none where nothing says so."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One level of load. `figures` by (metric, percent or None for the mean): seconds, and rates a second."""
+
+    name: str
+    what: str
+    """`measured`, `curve` or `simulation`."""
+    kind: LoadKind
+    level: float | None
+    figures: Mapping[tuple[str, float | None], Value]
+    prompt_tokens: float | None = None
+    output_tokens: float | None = None
+    doubts: tuple[str, ...] = ()
+
+
+def sides_of(path: Path, field: str) -> list[Side]:
+    """A result or a prediction in a file. Raises BadInput for anything else."""
+    schema = _schema(path)
+    if schema == "bide.curve/1":
+        return _curve_sides(json.loads(path.read_text(encoding="utf-8")), path, field)
+    if schema == "bide.simulate/1":
+        return [_simulation_side(json.loads(path.read_text(encoding="utf-8")), path, field)]
+    return [measured_side(run) for run in read_runs(path, field)]
+
+
+def _schema(path: Path) -> str:
+    """What one of our own JSON files says it is."""
+    if path.suffix.lower() != ".json":
+        return ""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    return str(mapping(found).get("schema", ""))
+
+
+def measured_side(run: Run) -> Side:
+    """A run's figures, but for those that a fault spoils; a mean's interval is 1.96 standard errors."""
+    found: dict[tuple[str, float | None], Value] = {}
+    for metric in run.latency:
+        figures = run.trusted(metric)
+        if figures is not None:
+            found |= {(metric, percent): value for percent, value in _values(figures).items()}
+    rates = {"requests_per_s": run.requests_per_s, "output_tokens_per_s": run.output_tokens_per_s}
+    found |= {(name, MEAN): Value(value) for name, value in rates.items() if value}
+    doubts = tuple(fault.text for fault in run.faults if fault.grave != "note")
+    return Side(
+        f"{run.source} ({run.name})",
+        "measured",
+        run.load.kind,
+        run.load.value,
+        found,
+        run.prompt_tokens,
+        run.output_tokens,
+        doubts,
+    )
+
+
+def _values(figures: Figures) -> dict[float | None, Value]:
+    found: dict[float | None, Value] = {}
+    if figures.mean_s is not None:
+        off = None
+        if figures.std_s is not None and figures.count:
+            off = 1.96 * figures.std_s / figures.count**0.5
+        ends = (None, None) if off is None else (figures.mean_s - off, figures.mean_s + off)
+        found[MEAN] = Value(figures.mean_s, *ends)
+    for percent, value in figures.percentiles.items():
+        low, high = figures.intervals.get(percent, (None, None))
+        found[percent] = Value(value, low, high)
+    return found
+
+
+def predicted_sides(measured: list[Side], deployment: Deployment, profile: Path | None) -> list[Side]:
+    """What a deployment would do under the very loads that were measured: means of the closed forms.
+
+    Raises BadInput for a measurement that does not say its load and lengths.
+    """
+    asked = []
+    for side in measured:
+        if side.kind == "unknown" or not side.level or not side.prompt_tokens or not side.output_tokens:
+            raise BadInput("a", side.name, _("a result that says its load, and how long prompts and answers were"))
+        asked.append((deployment, Mix(side.prompt_tokens, side.output_tokens), Load(side.kind, side.level)))
+    gpu = deployment.gpu.id if deployment.gpu else ""
+    name = f"{deployment.model.name}, {deployment.replica_gpus} x {gpu}"
+    return [_point_side(point, name) for point in points(asked, profile)]
+
+
+def _point_side(point: Point, name: str) -> Side:
+    interval = point.interval or {}
+    found: dict[tuple[str, float | None], Value] = {}
+    for metric, value in (("ttft", point.ttft_s), ("tpot", point.tpot_s), ("e2e", point.e2e_s)):
+        if value is not None:
+            low, high = interval.get(f"{metric}_s", (None, None))
+            found[(metric, MEAN)] = Value(value, low, high)
+    for metric, value in (("requests_per_s", point.requests_per_s), ("output_tokens_per_s", point.output_tokens_per_s)):
+        low, high = interval.get(metric, (None, None))
+        found[(metric, MEAN)] = Value(value, low, high)
+    return Side(
+        name,
+        "curve",
+        point.load.kind,
+        point.load.value,
+        found,
+        point.mix.prompt_tokens,
+        point.mix.output_tokens,
+        point.warnings,
+    )
+
+
+def _curve_sides(found: Mapping[str, Any], path: Path, field: str) -> list[Side]:
+    """The points of every curve of `bide curve --json`."""
+    made = []
+    for curve in items(found.get("curves")):
+        for raw in items(mapping(curve).get("points")):
+            made.append(_json_point(mapping(raw), mapping(curve), path))
+    if not made:
+        raise BadInput(field, str(path), _("a curve with a point in it"))
+    return made
+
+
+def _json_point(point: Mapping[str, Any], curve: Mapping[str, Any], path: Path) -> Side:
+    kind, level = next(iter(mapping(point.get("load")).items()), ("unknown", None))
+    interval = mapping(point.get("interval"))
+    found: dict[tuple[str, float | None], Value] = {}
+    for key in ("ttft_s", "tpot_s", "e2e_s", "requests_per_s", "output_tokens_per_s"):
+        value = positive(point.get(key))
+        ends = [number(end) for end in items(interval.get(key))]
+        if value is not None:
+            low, high = ends if len(ends) == 2 else (None, None)
+            found[(_metric(key), MEAN)] = Value(value, low, high)
+    name = f"{path} ({curve.get('name') or curve.get('model')})"
+    lengths = (positive(curve.get("prompt_tokens")), positive(curve.get("output_tokens")))
+    known: LoadKind = next((name for name in get_args(LoadKind) if name == kind), "unknown")
+    return Side(name, "curve", known, number(level), found, *lengths)
+
+
+def _metric(key: str) -> str:
+    return key.removesuffix("_s") if key in ("ttft_s", "tpot_s", "e2e_s") else key
+
+
+def _simulation_side(found: Mapping[str, Any], path: Path, field: str) -> Side:
+    """`bide simulate --json`: each percentile lies between the widest of its two intervals."""
+    figures: dict[tuple[str, float | None], Value] = {}
+    for metric, said in mapping(found.get("latency")).items():
+        mean = number(mapping(said).get("mean_s"))
+        if mean is not None:
+            figures[(metric, MEAN)] = Value(mean)
+        for name, each in mapping(said).items():
+            percent = percent_of(str(name).removesuffix("_s"))
+            value = number(mapping(each).get("value"))
+            if percent is not None and value is not None:
+                figures[(metric, percent)] = Value(value, *_widest(mapping(each), value))
+    rates = mapping(found.get("rates"))
+    for key, name in (("completed_per_s", "requests_per_s"), ("output_tokens_per_s", "output_tokens_per_s")):
+        value = positive(rates.get(key))
+        if value is not None:
+            figures[(name, MEAN)] = Value(value)
+    if not figures:
+        raise BadInput(field, str(path), _("a simulation with latencies in it"))
+    rate = positive(mapping(found.get("workload")).get("requests_per_s"))
+    return Side(str(path), "simulation", "requests_per_s" if rate else "unknown", rate, figures)
+
+
+def _widest(said: Mapping[str, Any], value: float) -> tuple[float | None, float | None]:
+    lows = [end for key in ("low", "step_low") if (end := number(said.get(key))) is not None]
+    highs = [end for key in ("high", "step_high") if (end := number(said.get(key))) is not None]
+    return (min(*lows, value) if lows else None, max(*highs, value) if highs else None)

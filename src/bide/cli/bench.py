@@ -1,0 +1,197 @@
+"""`bide bench`: load a live server, and say what it did and how far the client can be believed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bide.cli.bench_options import ask, bench_options, target
+from bide.cli.options import json_option
+from bide.cli.output import json_text, note, print_json, print_table, say, write_output
+from bide.errors import BadInput
+from bide.i18n import _
+
+if TYPE_CHECKING:
+    from bide.bench.loads import Load
+    from bide.bench.measure import Going
+    from bide.bench.result import Bench
+
+_TABLES = (".parquet", ".csv", ".jsonl")
+_REPORTS = (".html", ".md", ".json", ".png", ".svg")
+_SUFFIXES = (*_TABLES, *_REPORTS)
+_INTERRUPTED = 130
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""Of numpy's linear algebra, which nothing here uses: idle threads cost memory and wake up."""
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(
+    help=_("Load an OpenAI-compatible server at URL: percentiles with intervals, and the client's own health.")
+)
+@click.argument("url", required=False)
+@bench_options
+@click.option("--selftest", is_flag=True, help=_("Measure a server whose times are known: what can this machine do?"))
+@click.option("--vllm-json", type=_FILE, metavar="FILE", help=_("The result as `vllm bench serve` writes it."))
+@json_option
+@click.option(
+    "-o",
+    "--output",
+    multiple=True,
+    type=_FILE,
+    metavar="FILE",
+    help=_("Requests ({tables}) or the report ({reports}), by suffix. Repeatable.").format(
+        tables=", ".join(_TABLES), reports=", ".join(_REPORTS)
+    ),
+)
+def command(
+    url: str | None,
+    asked: dict[str, Any],
+    selftest: bool,
+    vllm_json: Path | None,
+    as_json: bool,
+    output: Sequence[Path],
+) -> int:
+    """Measure, print, write. Exit 1: no load met the objectives, or nothing succeeded."""
+    for path in output:
+        if path.suffix.lower() not in _SUFFIXES:
+            raise BadInput("output", str(path), _("a file ending in {suffixes}").format(suffixes=", ".join(_SUFFIXES)))
+    if selftest:
+        return _selftest(as_json)
+    made = _measured(url, asked)
+    if as_json:
+        print_json("bench", made.to_dict())
+    else:
+        _print(made)
+    for path in output:
+        _write(made, path)
+    if vllm_json is not None:
+        _write_vllm(made, vllm_json)
+    return _exit_code(made)
+
+
+def _exit_code(made: Bench) -> int:
+    if any(cell.interrupted for cell in made.cells):
+        return _INTERRUPTED
+    met = made.found.get("slo", {}).get("highest", True) is not None
+    return 0 if met and any(row.ok for cell in made.cells for row in cell.outcomes) else 1
+
+
+def _measured(url: str | None, asked: dict[str, Any]) -> Bench:
+    for name in _THREADS:
+        os.environ.setdefault(name, "1")
+    from bide.bench.session import bench, resume
+
+    live = _Live()
+    try:
+        if asked["resume"]:
+            from bide.bench.journal import read_journal
+
+            url = url or str(read_journal(asked["resume"]).settings["url"])
+            return resume(target(url, asked), asked["resume"], live)
+        if not url:
+            raise BadInput("url", None, _("a server such as http://localhost:8000"))
+        journal = None if asked["no_journal"] else asked["journal"] or _journal_name()
+        server, wanted = target(url, asked), ask(asked)
+        return bench(server, wanted, journal, live)
+    finally:
+        live.clear()
+
+
+def _journal_name() -> Path:
+    from datetime import datetime
+
+    return Path(f"bide-bench-{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}.jsonl")
+
+
+class _Live:
+    """One line on stderr, where that is a terminal: cheap enough not to disturb what it shows."""
+
+    def __init__(self) -> None:
+        self._shown = False
+
+    def __call__(self, number: int, load: Load, going: Going) -> None:
+        if not sys.stderr.isatty():
+            return
+        from bide.report.bench_text import progress
+
+        click.echo(f"\r{progress(number, load, going):100.100}", err=True, nl=False)
+        self._shown = True
+
+    def clear(self) -> None:
+        if self._shown:
+            click.echo("\r" + " " * 100 + "\r", err=True, nl=False)
+
+
+def _print(made: Bench) -> None:
+    from bide.report import bench_text as words
+    from bide.report.bench_facts import facts
+
+    for text in words.sentences(made):
+        say(text)
+    click.echo()
+    if len(made.cells) > 1:
+        print_table(*words.level_table(made))
+        click.echo()
+    shown = words.shown_cell(made)
+    print_table(*words.latency_table(shown))
+    click.echo()
+    for name, text in facts(shown):
+        say(f"{name:12} {text}", hang=13)
+    click.echo()
+    for line in words.endnotes(made, shown):
+        say(line, hang=2)
+
+
+def _write(made: Bench, path: Path) -> None:
+    from bide.report import bench_files as files
+    from bide.report import bench_page as page
+
+    if path.suffix.lower() in _TABLES:
+        try:
+            files.write_requests(made, path)
+        except OSError as error:
+            raise BadInput("output", str(path), _("a file that can be written"), str(error.strerror)) from error
+        note(_("wrote {path}").format(path=path))
+        return
+    writers: dict[str, Callable[[], str | bytes]] = {
+        ".html": lambda: page.bench_page(made),
+        ".md": lambda: files.bench_markdown(made),
+        ".json": lambda: json_text("bench", made.to_dict()) + "\n",
+        ".png": lambda: page.bench_png(made),
+        ".svg": lambda: page.bench_svg(made),
+    }
+    write_output(path, writers)
+
+
+def _write_vllm(made: Bench, path: Path) -> None:
+    """One object; for several levels one a line, as vLLM's append mode writes them."""
+    import json
+
+    from bide.bench.vllm_json import vllm_result
+
+    lines = [json.dumps(vllm_result(made, cell), allow_nan=False) for cell in made.cells]
+    try:
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BadInput("vllm_json", str(path), _("a file that can be written"), str(error.strerror)) from error
+    note(_("wrote {path}").format(path=path))
+
+
+def _selftest(as_json: bool) -> int:
+    from bide.bench.selftest import selftest
+    from bide.report import bench_selftest as words
+
+    found = selftest(lambda text: note(text) if sys.stderr.isatty() else None)
+    if as_json:
+        print_json("bench-selftest", found.to_dict())
+        return 0
+    for text in words.selftest_sentences(found):
+        say(text)
+    click.echo()
+    print_table(*words.selftest_table(found))
+    return 0

@@ -1,0 +1,126 @@
+"""`bide bench` as its users call it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from bench_scene import QUICK, quick, served
+from bide.cli.main import main
+
+SMALL = ("--prompt", "40", "--answer", "6", "--no-journal")
+
+
+def test_json_has_the_figures_and_nothing_else_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(quick(itl_s=0.005)) as scene:
+        asked = ["bench", scene.url, "--concurrency", "3", "--requests", "30", "--goodput", "ttft=5s", "--json", *SMALL]
+        assert main(asked) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["schema"] == "bide.bench/1"
+    cell = answer["cells"][0]
+    assert sum(cell["status"].values()) == cell["requests"] <= 30
+    assert list(cell["latency"])[:1] == ["ttft"]
+    assert cell["goodput"]["share"] == 1.0
+    assert cell["client"]["processes"] == 1
+    assert cell["server"]["engine"] == "vllm"
+    assert answer["settings"]["server"]["block_size"] == "16"
+    assert cell["tokens"]["prompts_of_other_length"] == 0
+
+
+def test_text_says_what_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    with served() as scene:
+        assert main(["bench", scene.url, "--rate", "40", "--requests", "20", *SMALL]) == 0
+    text = capsys.readouterr().out
+    assert "40 requests/s: TTFT p95" in text
+    assert "TPOT = (last - first)" in text
+    assert "too few" in text
+
+
+def test_a_sweep_and_all_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {
+        suffix: tmp_path / f"out{suffix}" for suffix in (".csv", ".jsonl", ".parquet", ".html", ".md", ".json", ".png")
+    }
+    flags = [flag for path in files.values() for flag in ("-o", str(path))]
+    theirs, journal = tmp_path / "vllm.json", tmp_path / "journal.jsonl"
+    with served() as scene:
+        asked = [
+            "bench",
+            scene.url,
+            "--sweep",
+            "concurrency=1..4",
+            "--requests",
+            "8",
+            "--prompt",
+            "40",
+            "--answer",
+            "6",
+        ]
+        assert main([*asked, "--journal", str(journal), "--vllm-json", str(theirs), *flags]) == 0
+        assert "<- knee" in capsys.readouterr().out
+        assert main(["bench", "--resume", str(journal)]) == 0  # nothing is missing: nothing is sent
+        assert scene.truth.count == 24 + 2 * 2  # two requests of each probe
+    assert [len(pl.read_parquet(files[".parquet"])), len(pl.read_csv(files[".csv"]))] == [24, 24]
+    assert len(theirs.read_text().splitlines()) == 3
+    assert "<svg" in files[".html"].read_text()
+    assert "| metric |" in files[".md"].read_text()
+    assert len(json.loads(files[".json"].read_text())["cells"]) == 3
+
+
+def test_an_objective_that_cannot_be_met_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(QUICK) as scene:
+        asked = ["bench", scene.url, "--concurrency", "1", "--requests", "3", "--slo", "ttft_p50=1ms", *SMALL]
+        assert main(asked) == 1
+    assert "No load that was tried meets ttft_p50=1ms" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("flags", "field"),
+    [
+        ((), "rate"),
+        (("--rate", "1", "--concurrency", "1"), "concurrency"),
+        (("--sweep", "users=1,2"), "sweep"),
+        (("--sweep", "concurrency=0..2"), "sweep"),
+        (("--rate", "1", "--arrivals", "gamma"), "burstiness"),
+        (("--rate", "1", "--goodput", "itl=1s"), "goodput"),
+        (("--rate", "1", "--processes", "many"), "processes"),
+        (("--rate", "1", "--header", "nonsense"), "header"),
+        (("--rate", "1", "--extra", "[]"), "extra"),
+        (("--rate", "1", "--prompt", "p50=x"), "prompt"),
+        (("--rate", "1", "--no-probe"), "model"),
+        (("--rate", "1", "--ramp", "1", "--requests", "5"), "ramp"),
+    ],
+)
+def test_bad_input_names_its_field(flags: tuple[str, ...], field: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "http://127.0.0.1:9", "--no-journal", *flags]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {field}")
+
+
+def test_a_journal_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = tmp_path / "run.jsonl"
+    journal.write_text("mine")
+    with served() as scene:
+        assert main(["bench", scene.url, "--rate", "1", "--requests", "1", "--journal", str(journal)]) == 2
+    assert journal.read_text() == "mine"
+    assert main(["bench", "--resume", str(journal)]) == 2
+    assert "a journal of `bide bench`" in capsys.readouterr().err
+
+
+def test_the_selftest_says_what_can_be_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bide.bench import selftest
+
+    for name, value in {"_STREAMS": (4,), "_FEWEST": 8, "_SECONDS": 0.5, "_TOKENS": 8, "_INSTANT_RATE": 200.0}.items():
+        monkeypatch.setattr(selftest, name, value)
+    assert main(["bench", "--selftest"]) == 0
+    text = capsys.readouterr().out
+    assert "This machine measures" in text
+    assert "4 streams" in text
+    assert "200 requests/s, instant" in text
+    assert main(["bench", "--selftest", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["schema"] == "bide.bench-selftest/1"
+    assert [line["name"] for line in answer["lines"]] == ["closed", "open", "instant"]

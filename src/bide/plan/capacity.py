@@ -9,9 +9,10 @@ rate**, whether or not a latency rises with the rate in the simulation.
 What a replica gets depends on how many there are: of n that take turns, each has every n-th request, which
 come the more evenly the larger n is. So there is a highest rate R(k) for each k of 1, 2, 3, 4, 6, 8, 12, ...,
 measured with every k-th request, and a fleet of n replicas is enough for a load where load / n <= R(k) for
-the largest such k <= n. A longer patience and a lower load each leave every fleet enough that was: R(k) does not fall and
-load / n does not rise, and k is a matter of n alone. So of the fleets that are enough, **the smallest never
-grows with patience and never shrinks with load**. At the slow end it is the smallest that is enough at both ends.
+the largest such k <= n. A longer patience and a lower load each leave every fleet enough that was: R(k) does
+not fall and load / n does not rise, and k is a matter of n alone. So of the fleets that are enough, **the
+smallest never grows with patience and never shrinks with load**. At the slow end it is the smallest that is
+enough at both ends.
 
 A run of the usual length leaves a margin for what it does not know. Where a limit lies within it, a run up to
 four times as long decides, if the workload has so many requests. With v and u of the short run (as measured,

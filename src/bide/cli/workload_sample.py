@@ -103,6 +103,7 @@ def _model(sources: Sequence[str], ask: Ask, chosen: dict[str, Any]) -> tuple[Mo
     """The model, and the trace that it was made from where there is one."""
     from bide.workload.modelling.choosing import model_of
     from bide.workload.modelling.description import read_description
+    from bide.workload.modelling.model import ClosedLoop
     from bide.workload.reading.reader import read
 
     if any(Path(source).suffix.lower() in _DESCRIPTIONS for source in sources):
@@ -118,7 +119,10 @@ def _model(sources: Sequence[str], ask: Ask, chosen: dict[str, Any]) -> tuple[Mo
     if sources:
         trace = read(sources, ask, "source").trace
         return model_of(trace, choice), trace
-    return _from_figures(choice, session_parts(chosen)), None
+    model = _from_figures(choice, session_parts(chosen))
+    if chosen["think"] and not chosen["turns"] and not isinstance(model.arrivals, ClosedLoop):
+        raise BadInput("think", chosen["think"], _("only with --turns or --users: requests alone have no pauses"))
+    return model, None
 
 
 def _from_figures(given: Choice, parts: dict[str, Distribution]) -> Model:
@@ -126,7 +130,7 @@ def _from_figures(given: Choice, parts: dict[str, Distribution]) -> Model:
     from bide.sourced import Assumption, Source
     from bide.workload.modelling.choosing import arrivals_of, settled
     from bide.workload.modelling.description import grown
-    from bide.workload.modelling.model import ClosedLoop, Model
+    from bide.workload.modelling.model import Model
     from bide.workload.modelling.pairs import Coupled
 
     choice, source = settled(given), Source(_("lengths as given"), kind="given")
@@ -135,8 +139,6 @@ def _from_figures(given: Choice, parts: dict[str, Distribution]) -> Model:
     if "turns" in parts:
         return grown({**parts, "first": choice.prompt, "output": choice.output}, choice, source)
     arrivals, assumptions = arrivals_of(None, choice)
-    if "think" in parts and not isinstance(arrivals, ClosedLoop):
-        raise BadInput("think", str(parts["think"]), _("only with --turns or --users: requests alone have no pauses"))
     apart = Assumption(_("prompt and output lengths"), _("independent"), _("no correlation was given"))
     alone = () if choice.correlation is not None else (apart,)
     made = (*alone, *assumptions, *choice.prompt.assumptions, *choice.output.assumptions)

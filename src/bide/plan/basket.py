@@ -18,9 +18,9 @@ from bide.physics.same import Same
 from bide.plan.asks import Ask, asks_of
 from bide.plan.question import Goodput, Service
 from bide.simulate.fleet.traffic import requests_of
-from bide.workload.traffic import Traffic
 from bide.simulate.scheduler.config import SchedulerConfig
 from bide.simulate.scheduler.requests import Requests
+from bide.workload.traffic import Traffic
 
 if TYPE_CHECKING:
     import numpy as np

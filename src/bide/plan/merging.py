@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from bide.i18n import _
 from bide.plan.basket import basket_of, run_requests
 from bide.plan.question import ApiPrice, Service, ServiceClass, Traffic
-from bide.simulate.fleet.traffic import Traffic as Stream
 from bide.sourced import Source
 from bide.workload.blocks import Blocks, starts_of
 from bide.workload.requests import Workload
 from bide.workload.trace import Trace
+from bide.workload.traffic import Traffic as Stream
 
 if TYPE_CHECKING:
     import numpy as np

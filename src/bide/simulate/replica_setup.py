@@ -130,7 +130,7 @@ def scheduler_config(case: Case) -> SchedulerConfig:
     return _config(case)[0]
 
 
-def _config(case: Case, mixed_chunk: bool) -> tuple[SchedulerConfig, list[Assumption]]:
+def _config(case: Case, mixed_chunk: bool = False) -> tuple[SchedulerConfig, list[Assumption]]:
     """Limits and pool of one of the replica's schedulers."""
     deployment, stages = case.deployment, case.deployment.pp
     num_blocks, groups, notes = _pool(case.memory.pool)

@@ -28,6 +28,8 @@ from typing import Any
 MODEL, PORT = "tiny", 18117
 URL = f"http://127.0.0.1:{PORT}"
 READY_S = 300
+WARM_UP = "8"
+"""Requests before those that count, by either client: a first request costs a client and a server more."""
 SERVE = ("--dtype", "float32", "--max-model-len", "8192", "--enforce-eager")
 DEPLOYMENT = (
     *("--gpu", "unlisted", "--pool-bytes-per-gpu", "1GiB", "--engine-version", "0.32.0", "--max-model-len", "8192"),
@@ -130,7 +132,7 @@ class Bench:
     def by_bide(self, load: Load, seed: int) -> dict[str, Any]:
         """One level by `bide bench`, as vLLM's JSON has it."""
         out = self.folder / "by-bide.json"
-        self.load(load, "together", seed, "--spread", "0s", "--vllm-json", str(out))
+        self.load(load, "together", seed, *("--spread", "0s", "--warm-up-requests", WARM_UP, "--vllm-json", str(out)))
         found: dict[str, Any] = json.loads(out.read_text())
         return found
 
@@ -140,6 +142,7 @@ class Bench:
         command = ["taskset", "-c", self.client_core, str(self.venv / "bin/vllm"), "bench", "serve"]
         command += ["--backend", "openai", "--endpoint", "/v1/completions", "--base-url", URL, "--model", MODEL]
         command += ["--tokenizer", str(self.model), "--dataset-name", "random", "--ignore-eos", "--seed", str(seed)]
+        command += ["--num-warmups", WARM_UP]
         command += ["--random-input-len", load.prompt, "--random-output-len", load.answer, *level]
         command += ["--percentile-metrics", "ttft,tpot,itl,e2el", "--save-result", "--result-filename", str(out)]
         subprocess.run(command, check=True, capture_output=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})

@@ -28,8 +28,10 @@ _SLACK = 0.25
 """Of the time between tokens: tokens of one step come at nearly one time."""
 _ONE_BY_ONE = 0.9
 _UNDER_WAY = 0.5
-_ROUNDS = 8
+"""Of the step that runs when a request arrives, this much is still to come."""
+_ROUNDS = 12
 _ROBUST_FROM = 0.05
+_OUTLYING, _SMALL = 6.0, 0.2
 _FIRST_WEIGHT, _FEW_RUNNING = 0.4, 4.0
 """Of an equation for a time to first token, and beside how many running requests it is half of that: what the step
 under way held is guessed, and that counts for more the more there is in a step."""
@@ -45,21 +47,31 @@ class Equations:
     """Each table counts as much as another."""
 
     def solved(self) -> StepLaw | None:
-        """By least squares, outliers counting less; None where there are too few."""
+        """By least squares, outliers counting less or not at all; None where there are too few."""
         if len(self.said) < 2 * self.matrix.shape[1]:
             return None
         found = _solved(self.matrix, self.said)
         return StepLaw(*(float(value) for value in (max(found[0], 1e-9), *found[1:])))
 
+    def without_outliers(self, law: StepLaw) -> Equations:
+        """Without requests that a law tells to be of another world: a client that stood still delivers in bunches."""
+        import numpy as np
+
+        coefficients = np.array(list(law.to_dict().values()))
+        off = np.abs(self.matrix @ coefficients - self.said)
+        kept = off <= _reach(off)
+        return Equations(self.matrix[kept], self.said[kept], self.weights[kept])
+
     def errors(self, coefficients: Floats) -> Floats:
         return (self.matrix @ coefficients - self.said) * self.weights
 
 
-def equations_of(tables: Sequence[RequestTable], budget_tokens: int) -> Equations:
-    """Of all requests that went well."""
+def equations_of(tables: Sequence[RequestTable], budget_tokens: int, scheduled_ahead: bool = False) -> Equations:
+    """Of all requests that went well. `scheduled_ahead`: the step after the one under way is planned already."""
     import numpy as np
 
-    parts = [_equations(table, budget_tokens) for table in tables]
+    under_way = _UNDER_WAY + (1.0 if scheduled_ahead else 0.0)
+    parts = [_equations(table, budget_tokens, under_way) for table in tables]
     weights = [np.full(len(said), max(len(said), 1) ** -0.5) for _matrix, said in parts]
     return Equations(
         np.concatenate([matrix for matrix, _said in parts]),
@@ -76,14 +88,23 @@ def _solved(matrix: Floats, said: Floats) -> Floats:
     scale = np.maximum(np.abs(matrix).max(axis=0), 1e-30)
     weights = np.ones(len(said))
     found = np.zeros(matrix.shape[1])
-    for _round in range(_ROUNDS):
+    for turn in range(_ROUNDS):
         found, _norm = nnls(matrix / scale * weights[:, None], said * weights)
         off = np.abs(matrix / scale @ found - said)
         weights = np.sqrt(np.minimum(1.0, _ROBUST_FROM / np.maximum(off, 1e-12)))
+        if turn >= _ROUNDS // 2:
+            weights = weights * (off <= _reach(off))
     return np.asarray(found / scale)
 
 
-def _equations(table: RequestTable, budget_tokens: int) -> tuple[Floats, Floats]:
+def _reach(off: Floats) -> float:
+    """Beyond this an error is no noise: six times the median, or a fifth where all are small."""
+    import numpy as np
+
+    return max(_OUTLYING * float(np.median(off)), _SMALL)
+
+
+def _equations(table: RequestTable, budget_tokens: int, under_way: float) -> tuple[Floats, Floats]:
     """(counts of steps, tokens, KV tokens, sequences and 1 for the request itself) and seconds, over the seconds."""
     import numpy as np
 
@@ -95,7 +116,7 @@ def _equations(table: RequestTable, budget_tokens: int) -> tuple[Floats, Floats]
     seen = _Seen(table, rows, budget_tokens)
     blocks = [np.arange(at, min(at + _BLOCK, len(rows))) for at in range(0, len(rows), _BLOCK)]
     later = np.concatenate([seen.decoding(block) for block in blocks])
-    first = np.concatenate([seen.first(block) for block in blocks])
+    first = np.concatenate([seen.first(block, under_way) for block in blocks])
     spans, waits = seen.last - seen.begin, seen.begin - seen.sent
     good = waits > 0
     running = np.concatenate([seen.running(block) for block in blocks])[good]
@@ -191,8 +212,8 @@ class _Seen:
         found: NDArray[np.bool_] = (self.begin < begin - _SAME_S) & (self.last >= begin)
         return found
 
-    def first(self, some: NDArray[np.intp]) -> Floats:
-        """What was in the steps of the prompts of `some`, and in the half of a step that they waited for."""
+    def first(self, some: NDArray[np.intp], under_way: float) -> Floats:
+        """What was in the steps of the prompts of `some`, and in those (`under_way`) that they waited for."""
         import numpy as np
 
         begin = self.begin[some, None]
@@ -203,7 +224,7 @@ class _Seen:
         running = decodes.sum(axis=1).astype(np.float64)
         read = (decodes * context).sum(axis=1)
         chunks = self.chunks[some]
-        steps = chunks + _UNDER_WAY * (running > 0)
+        steps = chunks + under_way * (running > 0)
         return np.stack(
             (
                 steps,

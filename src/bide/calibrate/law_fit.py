@@ -44,6 +44,8 @@ _STEPS = (0.1, 0.03)
 """Of a coefficient's scale, for slopes, one after the other: times of a simulation are not smooth close by."""
 _MOST_REQUESTS = 4000
 """Of a run that are played in each turn."""
+_FURTHEST = 0.5
+"""Log error of a played request beyond which it has no pull: its times are not of this server's making."""
 _LEAST_START = 1e-3
 _SUREST = 1e-3
 """Standard deviation of residuals, at least: clocks and rounding."""
@@ -73,13 +75,14 @@ def fit_law(points: Sequence[Measured], runs: Sequence[Run], quick: bool = False
     if case.batches > 1:
         raise BadInput("step_law", "affine", _("a replica with one engine (dp and pp 1)"))
     tables = [run.table for run in runs if run.table is not None]
-    counted = equations_of(tables, case.deployment.max_num_batched_tokens) if tables else None
+    deployment = case.deployment
+    counted = equations_of(tables, deployment.max_num_batched_tokens, deployment.async_scheduling) if tables else None
     begin = counted.solved() if counted is not None else None
     if counted is None or begin is None:
         return _by_means(points, case)
     if quick:
         return FittedLaw(begin, {}, 0)
-    return _by_requests(tables, counted, begin, case, _scales(points))
+    return _by_requests(tables, counted.without_outliers(begin), begin, case, _scales(points))
 
 
 def law_points(law: StepLaw, points: Sequence[Measured]) -> dict[str, Floats]:
@@ -298,4 +301,5 @@ def _errors(play: _Play, law: StepLaw, config: SchedulerConfig) -> Floats:
     several = play.later > 0
     tpot = np.log(np.maximum((e2e - ttft)[several], 1e-9) / np.maximum((play.e2e_s - play.ttft_s)[several], 1e-9))
     first = np.log(np.maximum(ttft, 1e-9) / np.maximum(play.ttft_s, 1e-9)) * (REPEAT["tpot_s"] / REPEAT["ttft_s"])
-    return np.asarray(np.nan_to_num(np.concatenate([tpot, first])) * play.weight)
+    errors = np.clip(np.nan_to_num(np.concatenate([tpot, first])), -_FURTHEST, _FURTHEST)
+    return np.asarray(errors * play.weight)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bide.facts.deployment import Deployment
-from bide.simulate.fleet.traffic import requests_of, servable, traffic_of
+from bide.simulate.fleet.traffic import requests_of, servable
 from bide.simulate.replica_setup import ReplicaSetup, setup_of
 from bide.simulate.scheduler.requests import Requests
 from bide.simulate.scheduler.simulate import simulate
@@ -33,6 +33,7 @@ from bide.workload.modelling.distributions import Lognormal, Uniform
 from bide.workload.modelling.model import Model, sample
 from bide.workload.modelling.sessions import PACE, Growing
 from bide.workload.reading.reader import read
+from bide.workload.traffic import traffic_of
 
 if TYPE_CHECKING:
     from bide.workload.trace import Trace

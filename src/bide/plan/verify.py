@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bide.bootstrap import block_count, percentile_intervals
 from bide.interval import Interval, spanning
 from bide.plan.answer import Option, Verified
 from bide.plan.asks import Ask, Probe, asks_of
@@ -16,7 +17,6 @@ from bide.plan.reading import capacity_of, shown_probes
 from bide.plan.trial import percent_of, taken, values_of
 from bide.simulate.fleet.rules import FleetRules, RouterName
 from bide.simulate.fleet.run import FleetRun, run_fleet
-from bide.simulate.summary.bootstrap import block_count, percentile_intervals
 from bide.simulate.summary.window import measured, queue_of, window_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class _Fleet:
         return taken(ask.probe, self.values(ask.probe))[1] <= ask.most
 
     def interval(self, probe: Probe) -> Interval:
-        """As measured, with 95 % of redrawn runs (`summary.bootstrap`); a mean without."""
+        """As measured, with 95 % of redrawn runs (`bide.bootstrap`); a mean without."""
         import numpy as np
 
         values, percent = self.values(probe), percent_of(probe)

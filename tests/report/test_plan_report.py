@@ -330,6 +330,8 @@ def test_json_has_the_five_steps(whole: Plan) -> None:
     assert {point["measure"] for point in service["streaming"]} == {"ttft_p95"}
     assert service["verified"]["kept"]
     assert service["tried"]["candidates"] == 1
+    assert asked["gpus_surely"] == service["chosen"]["gpus_surely"]
+    assert all(line["kept"] or not line["kept_surely"] for line in service["doublings"])
     assert service["measure_with"].startswith("bide bench ")
     assert found["fleet"]["spare_replicas"] == 1
     assert found["question"]["given"]["services"][0]["name"] == "chat"

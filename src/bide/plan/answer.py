@@ -70,7 +70,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Doubling:
-    """A line of "add cards until it holds": this many GPUs at the planned rate, likely values only.
+    """A line of "add cards until it holds": this many GPUs at the planned rate.
 
     `faster` is the share by which the first limit's measure fell against the line before it, None on
     the first or where either is unstable.
@@ -83,6 +83,7 @@ class Doubling:
     reading: Reading
     running_per_gpu: float | None
     met: bool
+    met_surely: bool
     faster: float | None
 
 
@@ -190,10 +191,6 @@ class Option:
     @property
     def gpus_surely(self) -> int | None:
         return None if self.replicas_surely is None else (self.replicas_surely + self.spare) * self.candidate.gpus
-
-    @property
-    def gpus_fast(self) -> int | None:
-        return None if self.replicas_fast is None else (self.replicas_fast + self.spare) * self.candidate.gpus
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,6 +33,7 @@ def _doubling(line: Doubling) -> dict[str, Any]:
         "tp": line.tp,
         "running_requests_per_gpu": line.running_per_gpu,
         "kept": line.met,
+        "kept_surely": line.met_surely,
         "faster_share": line.faster,
         **reading_dict(line.reading),
     }

@@ -8,7 +8,7 @@ from math import isfinite
 
 from bide.plan.answer import Doubling, Option, Reading, Row
 from bide.plan.asks import asks_of
-from bide.plan.candidate import Candidate, candidate
+from bide.plan.candidate import Candidate, End, candidate
 from bide.plan.capacity import Capacity
 from bide.plan.offer import Terms
 from bide.plan.question import Limit, Service
@@ -36,7 +36,7 @@ def doublings(option: Option, found: tuple[Row, ...], terms: Terms) -> Iterator[
     doubled = [row for row in found if row.replicas.bit_count() == 1]
     before: Reading | None = None
     for row in doubled:
-        yield _line("replicas", row.gpus, row.replicas, tp, row.reading, row.met, before, service)
+        yield _line("replicas", row.gpus, row.replicas, tp, row.reading, (row.met, row.met_surely), before, service)
         before = row.reading
     if option.candidate.deployment.dp > 1:
         return
@@ -48,10 +48,17 @@ def doublings(option: Option, found: tuple[Row, ...], terms: Terms) -> Iterator[
             continue
         replicas = gpus // wide.candidate.gpus
         reading = read_replica(wide, service.traffic.planned_rps / replicas, replicas)
-        needed = wide.fewest(service.traffic.planned_rps, replicas, asks_of(service))
+        met = _holds(wide, replicas, "likely")
+        surely = met and _holds(wide, replicas, "slow")
         deployed = wide.candidate.deployment.tp
-        yield _line("tp", gpus, replicas, deployed, reading, needed is not None, before, service)
+        yield _line("tp", gpus, replicas, deployed, reading, (met, surely), before, service)
         before = reading
+
+
+def _holds(wide: Capacity, replicas: int, end: End) -> bool:
+    """Whether so many keep what is asked."""
+    service = wide.candidate.service
+    return wide.fewest(service.traffic.planned_rps, replicas, asks_of(service), end) is not None
 
 
 def _counts(chosen: Candidate, doubled: list[Row]) -> list[int]:
@@ -75,7 +82,14 @@ def _wider(chosen: Candidate, gpus: int, terms: Terms) -> Capacity | None:
 
 
 def _line(
-    way: str, gpus: int, replicas: int, tp: int, reading: Reading, met: bool, before: Reading | None, service: Service
+    way: str,
+    gpus: int,
+    replicas: int,
+    tp: int,
+    reading: Reading,
+    met: tuple[bool, bool],
+    before: Reading | None,
+    service: Service,
 ) -> Doubling:
     running = reading.running_requests
     return Doubling(
@@ -85,7 +99,7 @@ def _line(
         tp,
         reading,
         None if running is None else running * replicas / gpus,
-        met,
+        *met,
         _faster(before, reading, service.patience),
     )
 

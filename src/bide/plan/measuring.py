@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from bide.plan.answer import Option
-from bide.plan.question import Question
+from bide.plan.question import Question, Service
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_PERCENTS = (50, 95)
 
 
 def bench_command(question: Question, place: int, option: Option) -> str:
@@ -14,16 +21,35 @@ def bench_command(question: Question, place: int, option: Option) -> str:
     rate = f"{option.reading.requests_per_s:.3g}"
     model = option.candidate.deployment.model.name
     words = ["bide", "bench", "http://localhost:8000", "--model", model, "--rate", rate]
-    source = _workload(question.given, place) or question.file
-    return shlex.join([*words, "--workload", source] if source else words)
+    return shlex.join([*words, *_load(question.services[place], _asked(question.given, place))])
 
 
-def _workload(given: Mapping[str, object], place: int) -> str:
-    """The file that the service's requests are from; empty where they were described."""
+def _load(service: Service, asked: Mapping[str, object]) -> list[str]:
+    """The file that the requests are from, where they are as in it; else lengths like theirs.
+
+    A file of the kind that `observe` writes is no workload file: it is told where prompts share beginnings only.
+    """
+    if "trace" in asked and "scaled_to" not in asked:
+        return ["--workload", str(asked["trace"])]
+    if "file" in asked and service.trace is not None:
+        return ["--workload", str(asked["file"])]
+    work = service.workload
+    return ["--prompt", _figures(work.prompt_tokens), "--answer", _figures(work.output_tokens)]
+
+
+def _figures(tokens: NDArray[np.int64]) -> str:
+    """`p50=900,p95=3800` as `bide bench` takes it, or the one length that all have."""
+    import numpy as np
+
+    if tokens.min() == tokens.max():
+        return str(tokens[0])
+    return ",".join(f"p{percent}={np.percentile(tokens, percent):.0f}" for percent in _PERCENTS)
+
+
+def _asked(given: Mapping[str, object], place: int) -> Mapping[str, object]:
+    """The service's `workload` in the file; empty where the question is from no file."""
     services = given.get("services")
     if not isinstance(services, Sequence) or place >= len(services):
-        return ""
+        return {}
     workload = services[place].get("workload") if isinstance(services[place], Mapping) else None
-    if not isinstance(workload, Mapping):
-        return ""
-    return str(workload.get("trace") or workload.get("file") or "")
+    return workload if isinstance(workload, Mapping) else {}

@@ -199,7 +199,7 @@ class _Search:
             wait = self.waits[number]
             if number + 1 == len(self.waits) or wait.streaming != self.waits[number + 1].streaming:
                 floors = self._floors(range(len(self.trials)))
-            best = self._best(wait.asks, floors)
+            best = self._best(wait.asks, floors, by_slow_end=True)
             found.append(self._point(wait.asks, best))
         return tuple(reversed(found))
 

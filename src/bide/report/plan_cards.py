@@ -32,18 +32,22 @@ def cards_step(plan: Plan, service: ServicePlan) -> Section:
 def _answer(plan: Plan, service: ServicePlan) -> str:
     option = service.chosen
     assert option is not None
-    text = _("{planned} requests/s take {replicas}: {gpus} GPUs.").format(
+    text = _("{planned} requests/s take {replicas}: {gpus}.").format(
         planned=rate(service.service.traffic.planned_rps),
         replicas=plural(option.replicas, _("{n} replica"), _("{n} replicas")),
-        gpus=count(option.needed_gpus),
+        gpus=_gpu_count(option.needed_gpus),
     )
     text += " " + _ends(option, plan.question.hardware.max_gpus)
     if option.spare:
         spare = plural(option.spare, _("{n} replica"), _("{n} replicas"))
-        text += " " + _("{spare} more for failures and updates: {gpus} GPUs.").format(
-            spare=spare, gpus=count(option.gpus)
+        text += " " + _("{spare} more for failures and updates: {gpus}.").format(
+            spare=spare, gpus=_gpu_count(option.gpus)
         )
     return text
+
+
+def _gpu_count(gpus: int) -> str:
+    return plural(gpus, _("{n} GPU"), _("{n} GPUs"))
 
 
 def _ends(option: Option, most: int) -> str:
@@ -93,7 +97,9 @@ def _ladder(service: ServicePlan) -> Table:
     cells = _rungs(service, rows, asked)
     wide = [line for line in service.doublings if _is_other(service, line)][-2:]
     cells += [_line(line, asked) for line in wide]
-    marks = tuple(mark(row.met, row.met_surely) for row in rows) + tuple(mark(line.met, False) for line in wide)
+    marks = tuple(mark(row.met, row.met_surely) for row in rows) + tuple(
+        mark(line.met, line.met_surely) for line in wide
+    )
     return Table(_headers(asked), tuple(cells), marks)
 
 
@@ -136,11 +142,10 @@ def _replicas(replicas: int, gpus: int, tp: int) -> str:
 
 
 def _line(line: Doubling, asked: tuple[Asked, ...]) -> tuple[str, ...]:
-    kept = _("likely") if line.met else _("no")
     values = (each.text(line.reading) for each in asked)
     return (
         count(line.gpus),
-        kept,
+        verdict(line),
         _replicas(line.replicas, line.gpus, line.tp),
         rate(line.reading.requests_per_s),
         _batch(line.running_per_gpu),
@@ -166,7 +171,7 @@ def _parallel_table(service: ServicePlan) -> Iterable[Table]:
     lines = [line for line in service.doublings if line.way == "tp"]
     if lines:
         legend = _("The same with each replica over all the GPUs (tensor parallel), as far as a node goes.")
-        marks = tuple(mark(line.met, False) for line in lines)
+        marks = tuple(mark(line.met, line.met_surely) for line in lines)
         yield Table(_headers(asked), tuple(_line(line, asked) for line in lines), marks, legend)
 
 
@@ -186,7 +191,7 @@ def _fleet(row: Row, shown: Iterable[Asked]) -> tuple[str, ...]:
     return (count(row.gpus), verdict(row), *(each.text(row.reading) for each in shown))
 
 
-def verdict(row: Row) -> str:
+def verdict(row: Row | Doubling) -> str:
     """Whether a fleet keeps the patience, in a word."""
     return {"yes": _("yes"), "maybe": _("likely"), "no": _("no")}[mark(row.met, row.met_surely)]
 

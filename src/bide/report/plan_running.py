@@ -14,7 +14,7 @@ from bide.plan.energy import Energy
 from bide.plan.operation import Operation
 from bide.plan.thresholds import Thresholds
 from bide.report.plan_parts import Section, Table
-from bide.report.words import count, rate, rounded, seconds, usd
+from bide.report.words import count, plural, rate, rounded, seconds, usd
 
 _NONE = "–"
 
@@ -158,6 +158,9 @@ def _day(scaled: Autoscaling) -> str:
 
 
 def _scale(found: Thresholds, engine: str) -> str:
+    if found.min_replicas == found.max_replicas:
+        always = plural(found.max_replicas, _("{n} replica"), _("{n} replicas"))
+        return _("Always {replicas}: there is nothing to scale.").format(replicas=always)
     running, waiting, _cache = (name for name, _value, _why in _targets(found, engine))
     text = _(
         "Between {fewest} and {most} replicas: one more where, on average, {running} is above {n} or {waiting} above "

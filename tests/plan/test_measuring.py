@@ -1,0 +1,36 @@
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bide.plan.answer import Option
+from bide.plan.measuring import bench_command
+from bide.plan.service_file import read_question
+from plan_inputs import Write
+
+ROWS = "time,prompt_tokens,output_tokens\n" + "".join(f"{n},{100 + n},50\n" for n in range(201))
+
+
+def command(path: Path) -> str:
+    (path.parent / "trace.csv").write_text(ROWS)
+    model = SimpleNamespace(deployment=SimpleNamespace(model=SimpleNamespace(name="llama")))
+    option = SimpleNamespace(reading=SimpleNamespace(requests_per_s=7.5), candidate=model)
+    return bench_command(read_question(path), 0, cast(Option, option))
+
+
+@pytest.mark.parametrize(
+    ("workload", "said"),
+    [
+        ({"trace": "trace.csv"}, "--workload trace.csv"),
+        ({"lengths": {"prompt": 800, "output": 50}}, "--prompt 800 --answer 50"),
+        # Prompts of 100 to 300 tokens, evenly: p50 200, p95 290; times 2 they have a mean of 400.
+        (
+            {"trace": "trace.csv", "scaled_to": {"prompt": 400, "output": 50}},
+            "--prompt p50=400,p95=580 --answer 50",
+        ),
+    ],
+)
+def test_the_server_is_loaded_with_requests_as_planned(write: Write, workload: dict[str, Any], said: str) -> None:
+    path = write(lambda content: content["services"][0].update(workload=workload))
+    assert command(path) == f"bide bench http://localhost:8000 --model llama --rate 7.5 {said}"

@@ -17,8 +17,8 @@ from bide.bench.target import target_of
 from bide.physics.own import StepLaw
 from bide.simulate.scheduler.cost import StepCost, StepLoad
 
-LAW = StepLaw(fixed_s=10e-3, per_token_s=30e-6, per_kv_token_s=1e-6, per_sequence_s=4e-4)
-"""Each term is a good part of some step below: 512 tokens 15 ms, 8,000 cached ones 8 ms, 16 sequences 6.4 ms."""
+LAW = StepLaw(fixed_s=10e-3, per_token_s=30e-6, per_kv_token_s=2e-6, per_sequence_s=4e-4)
+"""Each term is a good part of some step below: 512 tokens 15 ms, 8,000 cached ones 16 ms, 16 sequences 6.4 ms."""
 DEPLOYMENT: dict[str, Any] = {
     "model": "llama-3.2-3b",
     "gpu": "l4",

@@ -16,7 +16,7 @@ from bide.plan.service_file import read_question
 from law_server import law_served
 from planted_law import DEPLOYMENT, LAW, learned_from, measured, service_file, truth, unseen
 
-PEAK_RPS, PATIENCE_S, REQUESTS = 24.0, 1.2, 60
+PEAK_RPS, PATIENCE_S, REQUESTS = 24.0, 1.6, 60
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from bide.simulate.scheduler.outcome import Outcome
 from bide.simulate.scheduler.reference.run import Run
 from bide.simulate.scheduler.requests import Requests
 from bide.simulate.scheduler.simulate import simulate
+from drawn_schedules import compare, draw
 
 Play = Callable[[SchedulerConfig, StepCost, Requests, Sequence[tuple[float, int]]], Outcome]
 
@@ -81,3 +82,11 @@ def test_a_first_token_that_was_under_way_never_came(play: Play) -> None:
     made = play(config, _A_SECOND_A_STEP, Requests.of([0.0, 0.0], [8, 4], [5, 3]), [(0.5, 1)])
     assert np.isnan(made.first_token_s[1])
     assert made.output_tokens.tolist() == [5, 0]
+
+
+def test_who_leaves_an_engine_where_nobody_can_go_on_lets_the_next_one_in() -> None:
+    # The head of the queue does not fit beside what is held back, and nothing runs: until its client leaves at 0.203 s,
+    # long after the last arrival, no step is planned; those behind it start then, not earlier.
+    made = compare(draw(801762))
+    assert made.difference is None
+    assert min(record.start_s for record in made.records[16:]) >= 0.2027

@@ -179,7 +179,7 @@ class Station:
 
     def drop(self, number: int, now_s: float) -> None:
         """Its client leaves now, to which the engine has come: the request gives up its place and its blocks."""
-        abort(self._memory, number)
+        abort(self._memory, number, now_s)
         self._left.append((now_s, number))
         if number in self._open:
             self._open.remove(number)

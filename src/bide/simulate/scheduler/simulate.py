@@ -56,7 +56,7 @@ def simulate(
         while advance(*memory.arrays, steps, spans_s, entries, samples, until_s) == at.LOG_FULL:
             steps, spans_s, entries = _doubled(steps), _doubled(spans_s), _doubled(entries)
         if leaving is not None:
-            abort(memory, leaving)
+            abort(memory, leaving, until_s)
     recorded = int(memory.ints[at.RECORDED])
     log = StepLog(steps[:recorded], spans_s[:recorded], entries, memory.column(at.FINISH_STEP).copy())
     return Outcome(

@@ -76,7 +76,7 @@ class Run:
                     continue
             if self._under_way:
                 self._finish(self._under_way.pop(0))
-            elif not step.preempted and not self._wait_for_arrival():
+            elif not step.preempted and not self._wait():
                 break
         return self._collected()
 
@@ -91,11 +91,16 @@ class Run:
             if not request.finished and not request.aborted:
                 self._scheduler.abort(request)
 
-    def _wait_for_arrival(self) -> bool:
-        """Skip to the next arrival; False where none is to come. Those that wait then will never fit."""
-        if self._arrived == len(self._arrivals):
+    def _wait(self) -> bool:
+        """Skip to the next arrival, or to a client's leaving, which may let others in; False where neither is to come.
+
+        Those that wait then will never fit.
+        """
+        coming_s = [request.arrival_s for request in self._arrivals[self._arrived : self._arrived + 1]]
+        coming_s += [time_s for time_s, _request in self._aborts[:1]]
+        if not coming_s:
             return False
-        self._now_s = self._arrivals[self._arrived].arrival_s
+        self._now_s = min(coming_s)
         return True
 
     def _start(self, step: Step) -> None:

@@ -166,7 +166,7 @@ def _heard(
             try:
                 said = pickle.loads(end.recv_bytes())  # type: ignore[union-attr]  # only connections were given
             except EOFError:
-                open_ends.remove(end)  # type: ignore[arg-type]
+                open_ends.remove(end)  # type: ignore[arg-type]  # as above
                 continue
             if isinstance(said, Outcome):
                 keep(said)

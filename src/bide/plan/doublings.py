@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from math import isfinite
+from typing import Literal
 
 from bide.plan.answer import Doubling, Option, Reading, Row
 from bide.plan.asks import asks_of
@@ -82,7 +83,7 @@ def _wider(chosen: Candidate, gpus: int, terms: Terms) -> Capacity | None:
 
 
 def _line(
-    way: str,
+    way: Literal["replicas", "tp"],
     gpus: int,
     replicas: int,
     tp: int,
@@ -93,7 +94,7 @@ def _line(
 ) -> Doubling:
     running = reading.running_requests
     return Doubling(
-        way,  # type: ignore[arg-type]
+        way,
         gpus,
         replicas,
         tp,

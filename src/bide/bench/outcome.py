@@ -91,11 +91,14 @@ _PLAIN = (
 
 
 def to_line(outcome: Outcome) -> dict[str, Any]:
-    """For the journal: times in seconds to the microsecond, chunks as gaps in whole microseconds."""
+    """For the journal: times in seconds to the microsecond, chunks as gaps in whole microseconds.
+
+    All times are rounded in the same way (`round(value, 6)` is another one), so that none comes before its cause.
+    """
     import numpy as np
 
     line = {name: getattr(outcome, name) for name in _PLAIN}
-    line |= {name: round(value, 6) for name, value in line.items() if isinstance(value, float)}
+    line |= {name: round(value * _US) / _US for name, value in line.items() if isinstance(value, float)}
     times_us = np.rint(np.frombuffer(outcome.chunk_s, np.float64) * _US) if outcome.chunk_s else np.empty(0)
     line["chunk_us"] = np.diff(times_us, prepend=0.0).astype(np.int64).tolist()
     if sum(outcome.chunk_tokens) != len(outcome.chunk_tokens) or 0 in outcome.chunk_tokens:

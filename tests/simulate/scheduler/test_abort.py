@@ -90,3 +90,10 @@ def test_who_leaves_an_engine_where_nobody_can_go_on_lets_the_next_one_in() -> N
     made = compare(draw(801762))
     assert made.difference is None
     assert min(record.start_s for record in made.records[16:]) >= 0.2027
+
+
+def test_a_blocked_engine_wakes_when_a_client_leaves_and_not_only_at_the_next_arrival() -> None:
+    # The head leaves at 0.464 s, the next arrival comes at 0.553 s: those that waited start at 0.464 s.
+    made = compare(draw(6522))
+    assert made.difference is None
+    assert made.records[0].start_s == pytest.approx(0.464442, abs=1e-6)

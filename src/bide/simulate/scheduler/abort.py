@@ -12,8 +12,8 @@ def abort(memory: Memory, request: int, time_s: float) -> bool:
     """Take a running or waiting request out at `time_s`, before the next step; False for one that has finished or left.
 
     Its blocks are free at once, what of them is findable stays so, and the token that a step under
-    way brings is lost, as in vLLM's `finish_requests`. The run must have come to `time_s`; its clock
-    may only stand before that where nobody can go on.
+    way brings is lost, as in vLLM's `finish_requests`. The run must have come to `time_s`. Where nobody
+    could go on its clock may stand before that, or at the next arrival, to which it skipped: it is set.
     """
     import numpy as np
 
@@ -21,7 +21,7 @@ def abort(memory: Memory, request: int, time_s: float) -> bool:
 
     if memory.column(at.FINISH_STEP)[request] != at.NOT_YET:
         return False
-    memory.times[at.NOW_S] = max(memory.times[at.NOW_S], time_s)
+    memory.times[at.NOW_S] = max(time_s, min(memory.times[at.NOW_S], memory.times[at.BUSY_UNTIL_S]))
     memory.ints[at.TO_ABORT] = request + 1
     steps, entries = (np.zeros((0, fields), dtype=np.int64) for fields in (at.STEP_FIELDS, at.LOG_ENTRY_FIELDS))
     advance(*memory.arrays, steps, np.zeros((0, 2)), entries, np.zeros((0, at.SAMPLE_FIELDS)), -inf)

@@ -98,7 +98,7 @@ def _entry(stamp: int) -> Advance:
                 ints[NEWEST] = batch
             elif ints[PREEMPTED] == 0:
                 over = ints[ARRIVED] == ints[REQUESTS]
-                next_s = inf if over else min(until_s, arrival_s(times, ints[ARRIVED]))
+                next_s = inf if over else arrival_s(times, ints[ARRIVED])
                 sample_rest(rules, ints, times, samples, next_s)
                 if over:
                     return DONE

@@ -1,11 +1,15 @@
-"""What `bide bench` costs and how right it is, against a server that logs its own write times.
+r"""What `bide bench` costs and how right it is, against a server that logs its own write times.
 
-    python benchmarks/client_cost.py [--server fakesrv.c] [--only closed-64,open]
+    python benchmarks/client_cost.py [--server fakesrv.c] [--only closed-64,open] [--processes 2]
+    python benchmarks/client_cost.py --server fakesrv.c --only closed-256 --bare \
+        --beside vllm=VENV --beside aiperf=VENV --tokenizer DIR
 
 Without --server our own truth server is used (python -m bide.bench.truth), which needs a core itself. A C server is
 compiled with cc; it must take --port, --ttft and --itl (milliseconds) and answer /__truth with its figures in JSON.
-Every line says what was aimed at. Run it on a machine that is idle otherwise: the last column shows by how much the
-server itself was late.
+Every line says what was aimed at. CPU is that of the load, and in brackets that of the whole command with start and
+report. Run it on a machine that is idle otherwise: the last column shows by how much the server itself was late.
+--bare puts clients beside it that understand nothing (benchmarks/bare_client.py): the least that a loop and a `recv` a
+token cost here and now. --beside runs other tools on the same load (benchmarks/other_clients.py).
 """
 
 from __future__ import annotations
@@ -20,12 +24,17 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from other_clients import BY_NAME, Asked
+
 TTFT_MS, ITL_MS, TOKENS = 200.0, 20.0, 128
+KEYS = ("ttft", "tpot", "itl_p99")
 STREAMS = (64, 256, 512, 1024)
+PROMPT = 64
 TTFT_AIM = {64: 0.02, 256: 0.02, 512: 0.02, 1024: 0.04}
 
 
@@ -73,8 +82,22 @@ def truth(url: str) -> dict[str, float]:
     }
 
 
-def run(url: str, *flags: str) -> tuple[dict[str, Any], float, float]:
-    """One run as a user starts it: its JSON, seconds of wall clock, peak memory in MB (of it and its children)."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run as a user starts it: its JSON and what the whole command took, its worker processes included."""
+
+    made: dict[str, Any]
+    wall_s: float
+    cpu_s: float
+    memory_mb: float
+
+    @property
+    def cell(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.made["cells"][0]
+        return found
+
+
+def run(url: str, *flags: str) -> Run:
     command = [sys.executable, "-m", "bide", "bench", url, "--model", "any", "--no-probe", "--no-metrics", "--json"]
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as journal:
         os.unlink(journal.name)
@@ -86,78 +109,119 @@ def run(url: str, *flags: str) -> tuple[dict[str, Any], float, float]:
         wall_s = time.perf_counter() - begun
         process.returncode = 0
         Path(journal.name).touch()
-    return json.loads(said), wall_s, usage.ru_maxrss / 1e3
+    return Run(json.loads(said), wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3)
 
 
-def off(said: float, known: float) -> float:
-    return said / known - 1 if known else float("nan")
+def off(said: float | None, known: float) -> float:
+    return said / known - 1 if said is not None and known else float("nan")
 
 
-def show(name: str, cell: dict[str, Any], known: dict[str, float], extra: str) -> None:
+def show(name: str, found: Run, known: dict[str, float], extra: str) -> None:
     """A line: errors against the truth, CPU."""
-    latency, client = cell["latency"], cell["client"]
-    tokens = cell["tokens"]["output"]
-    cpu = client["cpu_s"] * 1e3 / max(1e-9, tokens / 1e3)
-    errors = [off(latency["ttft"]["mean_s"], known["ttft"])]
-    errors.append(
-        off(latency["tpot"]["mean_s"], known["tpot"]) if "tpot" in latency and known["tpot"] else float("nan")
-    )
-    itl = latency.get("itl", {}).get("p99_s", {}).get("value")
-    errors.append(off(itl, known["itl_p99"]) if itl else float("nan"))
+    latency, client = found.cell["latency"], found.cell["client"]
+    thousands = max(1e-9, found.cell["tokens"]["output"] / 1e3)
+    said = [latency["ttft"]["mean_s"], latency.get("tpot", {}).get("mean_s"), latency.get("itl", {}).get("p99_s")]
+    itl_p99 = said[2]["value"] if said[2] else None
+    errors = [off(value, known[key]) for value, key in zip((*said[:2], itl_p99), KEYS, strict=True)]
     print(
         f"{name:12} TTFT {errors[0]:+7.2%}  TPOT {errors[1]:+7.3%}  ITL p99 {errors[2]:+7.1%}"
-        f"  CPU {cpu:6.2f} ms/1k tokens  lag p99 {client['lag_p99_s'] * 1e3:6.2f} ms"
-        f"  {extra}  (server late {known['late'] * 1e3:.2f} ms)",
+        f"  CPU {client['cpu_s'] * 1e3 / thousands:6.2f} ({found.cpu_s * 1e3 / thousands:6.2f}) ms/1k tokens"
+        f"  lag p99 {client['lag_p99_s'] * 1e3:6.2f} ms  {extra}  (server late {known['late'] * 1e3:.2f} ms)",
         flush=True,
     )
 
 
-def closed(source: Path | None, streams: int) -> None:
+def closed(source: Path | None, streams: int, more: Sequence[str]) -> None:
     """`streams` users for about three answers each, started over one answer."""
     spread = str((TTFT_MS + TOKENS * ITL_MS) / 1e3)
-    flags = ["--concurrency", str(streams), "--requests", str(3 * streams), "--spread", spread]
+    flags = ["--concurrency", str(streams), "--requests", str(3 * streams), "--spread", spread, *more]
     with server(source, TTFT_MS, ITL_MS) as url:
         truth(url)
-        made, wall_s, memory = run(url, *flags, "--prompt", "64", "--answer", str(TOKENS), "--warm-up", "0")
-        cell = made["cells"][0]
-        overhead = wall_s - cell["client"]["wall_s"]
-        extra = f"start + report {overhead:.2f} s, {memory:.0f} MB, aim {TTFT_AIM[streams]:.0%}"
-        show(f"closed-{streams}", cell, truth(url), extra)
+        found = run(url, *flags, "--prompt", str(PROMPT), "--answer", str(TOKENS), "--warm-up", "0")
+        client = found.cell["client"]
+        extra = f"start + report {found.wall_s - client['wall_s']:.2f} s, {found.memory_mb:.0f} MB"
+        extra += f", {client['processes']} processes, aim {TTFT_AIM.get(streams, 0.02):.0%}"
+        show(f"closed-{streams}", found, truth(url), extra)
 
 
 def opened(source: Path | None) -> None:
     """120 requests a second for ten seconds."""
     with server(source, TTFT_MS, ITL_MS) as url:
         truth(url)
-        made, _wall_s, _memory = run(
-            url, "--rate", "120", "--duration", "10", "--prompt", "64", "--answer", str(TOKENS), "--warm-up", "0"
-        )
-        show("open-120", made["cells"][0], truth(url), "aim 2%")
+        flags = ["--rate", "120", "--duration", "10", "--prompt", str(PROMPT), "--answer", str(TOKENS)]
+        show("open-120", run(url, *flags, "--warm-up", "0"), truth(url), "aim 2%")
 
 
 def instant(source: Path | None) -> None:
     """2,000 requests a second against a server that answers at once: from due to written."""
     with server(source, 0.0, 0.0) as url:
-        made, _wall_s, _memory = run(url, "--rate", "2000", "--duration", "5", "--prompt", "64", "--answer", "1")
-        client = made["cells"][0]["client"]
+        cell = run(url, "--rate", "2000", "--duration", "5", "--prompt", str(PROMPT), "--answer", "1").cell
+        client = cell["client"]
         cpu = client["cpu_s"] / client["wall_s"]
         print(
             f"{'instant-2000':12} due to written p99 {client['sent_p99_s'] * 1e3:.2f} ms (aim 5 ms), "
-            f"{made['cells'][0]['rates']['sent_per_s']:.1f} requests/s sent, {cpu:.0%} of a core"
+            f"{cell['rates']['sent_per_s']:.1f} requests/s sent, {cpu:.0%} of a core"
         )
 
 
-def main() -> None:
+def bare(source: Path | None, streams: int) -> None:
+    """Clients that only stamp, on the same load."""
+    program = str(Path(__file__).with_name("bare_client.py"))
+    with server(source, TTFT_MS, ITL_MS) as url:
+        load = ["--streams", str(streams), "--requests", str(3 * streams), "--tokens", str(TOKENS)]
+        for loop in ("uvloop", "asyncio"):
+            truth(url)
+            command = [sys.executable, program, url.rpartition(":")[2], "--loop", loop, *load]
+            said = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+            error = off(said["ttft_s"], truth(url)["ttft"])
+            print(
+                f"bare {loop:7} TTFT {error:+7.2%}  CPU {said['cpu_ms_per_1000_tokens']:.2f} ms/1k tokens", flush=True
+            )
+
+
+def beside(source: Path | None, streams: int, name: str, venv: Path, tokenizer: Path) -> None:
+    """Another tool, on the same load but for its own way to begin."""
+    with server(source, TTFT_MS, ITL_MS) as url:
+        truth(url)
+        said = BY_NAME[name](venv, Asked(url, streams, 3 * streams, PROMPT, TOKENS, tokenizer))
+        known = truth(url)
+    print(
+        f"{said.name:12} TTFT {off(said.ttft_s, known['ttft']):+7.2%}  TPOT {off(said.tpot_s, known['tpot']):+7.3%}"
+        f"  ITL p99 {off(said.itl_p99_s, known['itl_p99']):+7.1%}"
+        f"  CPU of the whole command {said.cpu_s * 1e6 / max(1, said.tokens):6.2f} ms/1k tokens"
+        f"  {said.memory_mb:.0f} MB  (server late {known['late'] * 1e3:.2f} ms)",
+        flush=True,
+    )
+
+
+def _given() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--server", type=Path, help="a C file")
     parser.add_argument("--only", default="", help="closed-64, closed-256, ..., open, instant")
+    parser.add_argument("--processes", help="of bide bench, for closed loops (auto)")
+    parser.add_argument("--bare", action="store_true", help="beside each closed loop, clients that only stamp")
+    parser.add_argument("--beside", action="append", default=[], metavar="NAME=VENV", help="vllm or aiperf")
+    parser.add_argument("--tokenizer", type=Path, help="a folder, for the tools of --beside")
     given = parser.parse_args()
+    if given.beside and given.tokenizer is None:
+        parser.error("--beside needs --tokenizer")
+    return given
+
+
+def main() -> None:
+    given = _given()
+    more = ["--processes", given.processes] if given.processes else []
     wanted = given.only.split(",") if given.only else [*(f"closed-{n}" for n in STREAMS), "open", "instant"]
     for name in wanted:
-        if name.startswith("closed-"):
-            closed(given.server, int(name.removeprefix("closed-")))
-        else:
+        if not name.startswith("closed-"):
             (opened if name == "open" else instant)(given.server)
+            continue
+        streams = int(name.removeprefix("closed-"))
+        closed(given.server, streams, more)
+        if given.bare:
+            bare(given.server, streams)
+        for tool, _equals, venv in (each.partition("=") for each in given.beside):
+            beside(given.server, streams, tool, Path(venv), given.tokenizer)
 
 
 if __name__ == "__main__":

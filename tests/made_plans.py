@@ -52,7 +52,7 @@ def quick_plans(monkeypatch: pytest.MonkeyPatch) -> list[Question]:
     """Commands get `answered` as their plan; the questions that they ask are collected."""
     asked: list[Question] = []
 
-    def made(question: Question, profile: Path | None) -> Plan:
+    def made(question: Question, profile: Path | None, one_of_several: bool = False) -> Plan:
         asked.append(question)
         return answered(question, profile)
 

@@ -25,7 +25,7 @@ def needed() -> None:
     if shutil.which("prometheus") and shutil.which("promtool"):
         return
     if os.environ.get("CI"):
-        pytest.fail("CI has no prometheus: .ci/run installs it")
+        pytest.fail("CI has no prometheus: tools/test_needs.sh installs it")
     pytest.skip("needs the Debian package prometheus")
 
 

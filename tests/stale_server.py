@@ -29,12 +29,12 @@ def _accept(listening: socket.socket) -> None:
         except OSError:
             return
         with connection:
-            if _request(connection):
+            if read_request(connection):
                 connection.sendall(_ANSWER)
-                _request(connection)
+                read_request(connection)
 
 
-def _request(connection: socket.socket) -> bool:
+def read_request(connection: socket.socket) -> bool:
     """Read one whole request; False where the client has closed."""
     got = b""
     while b"\r\n\r\n" not in got:

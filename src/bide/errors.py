@@ -76,8 +76,8 @@ def is_id(value: object) -> bool:
 
 
 def _sentence(field: str, given: object, allowed: str, hint: str) -> str:
-    shown = "missing" if given is None else f"got {_shown(given)}"
-    text = f"{field}: {shown}; allowed: {allowed}"
+    shown = _("missing") if given is None else _("got {given}").format(given=_shown(given))
+    text = _("{field}: {shown}; allowed: {allowed}").format(field=field, shown=shown, allowed=allowed)
     return f"{text}. {hint[0].upper()}{hint[1:]}" if hint else text
 
 

@@ -208,7 +208,9 @@ def _located(node: Any, path: str, loader: Any) -> Located:
     try:
         return Located(loader.construct_object(node), path, line)
     except (yaml.YAMLError, *_TAGGED_WRONGLY) as error:
-        raise BadInput(path, node.value, _("a value that YAML can read"), f"({_('line')} {line})") from error
+        raise BadInput(
+            path, node.value, _("a value that YAML can read"), _("(line {line})").format(line=line)
+        ) from error
 
 
 def _entries(node: Any, path: str, loader: Any) -> dict[str, Located]:

@@ -111,6 +111,15 @@ class RequestTable:
             if (getattr(self, after) < getattr(self, before)).any():
                 raise ValueError(f"{after} before {before}")
 
+    def taken(self, rows: Ints) -> RequestTable:
+        """Some of the rows, in that order."""
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        times = columns.pop("token_times_s")
+        return RequestTable(
+            **{name: column[rows] for name, column in columns.items()},
+            token_times_s=None if times is None else tuple(times[row] for row in rows.tolist()),
+        )
+
     def to_polars(self) -> pl.DataFrame:
         """One column for each field; token times as a list column where they were kept."""
         import polars as pl

@@ -10,7 +10,7 @@ import math
 import re
 
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, localised, numeral
 
 KIB = 2**10
 MIB = 2**20
@@ -102,7 +102,7 @@ def format_bytes(count: float) -> str:
 
 def format_gib(count: float) -> str:
     """Always GiB, two decimals, for columns that are compared. `format_gib(GIB)` is `"1.00"`."""
-    return f"{count / GIB:.2f}"
+    return numeral(count / GIB, ".2f")
 
 
 def format_seconds(seconds: float) -> str:
@@ -112,14 +112,14 @@ def format_seconds(seconds: float) -> str:
     ('12.3 ms', '4.7 s', '30 us')
     """
     if seconds >= 1 or seconds == 0:
-        return f"{_short(seconds)} s"
+        return _("{n} s").format(n=_short(seconds))
     if seconds >= 1e-3:
-        return f"{_short(seconds * 1e3)} ms"
-    return f"{_short(seconds * 1e6)} us"
+        return _("{n} ms").format(n=_short(seconds * 1e3))
+    return _("{n} us").format(n=_short(seconds * 1e6))
 
 
 def _short(value: float) -> str:
     """Three significant digits, thousands separated, no trailing zeros."""
     digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
     text = f"{value:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return localised(text.rstrip("0").rstrip(".") if "." in text else text)

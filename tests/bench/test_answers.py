@@ -48,12 +48,13 @@ def read(content: bytes, cuts: list[int]) -> Answer:
     exchange = Exchange(0, 0, b"", 0, 5)
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(content)}), len(content)]
     for number, (begin, end) in enumerate(pairwise(edges)):
-        exchange.pieces.append((number + 1, content[begin:end]))
+        exchange.stamps_ns.append(number + 1)
+        exchange.parts.append(content[begin:end])
         if exchange.eager or number % 3 == 2:
             exchange.feed()
     exchange.feed()
     assert exchange.complete
-    return exchange.reader.answer
+    return exchange.answer
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -23,6 +23,9 @@ from bide.bench.objectives import broken, parse_objectives
 from bide.bench.session import bench, resume
 from bide.bench.target import target_of
 
+_THREADS_BEFORE = threading.active_count()
+"""One, and what pytest-xdist speaks to its workers with."""
+
 
 def test_01_an_error_inside_a_stream_is_a_failure() -> None:
     cell = cell_of(quick(error_in_stream_every=4))
@@ -54,16 +57,16 @@ def test_02_a_chunk_that_only_says_who_speaks_is_no_token(role: str) -> None:
 
 
 def test_03_several_tokens_a_chunk_make_a_shorter_time_between_tokens() -> None:
-    # 16 tokens in four chunks, 40 ms apart: 10 ms a token; the first chunk's tokens leave the divisor: 3 gaps / 12.
+    # 16 tokens in four chunks: the first chunk's tokens leave the divisor, so TPOT is 3 gaps / 12.
     cell = cell_of(quick(tokens_per_chunk=4, itl_s=0.01), answer="16")
-    for row, tpot_s in zip(cell.outcomes, np.sort(metrics.tpot_s(cell.table)), strict=True):
-        assert list(row.chunk_tokens) == [4, 4, 4, 4]
-        assert tpot_s == pytest.approx(0.01, rel=0.5)
+    assert {tuple(row.chunk_tokens) for row in cell.outcomes} == {(4, 4, 4, 4)}
+    expected = sorted((row.chunk_s[-1] - row.chunk_s[0]) / 12 for row in cell.outcomes)
+    assert np.sort(metrics.tpot_s(cell.table)) == pytest.approx(expected)
     itl, gap = cell.summary.latency("itl"), cell.summary.latency("chunk_gap")
     assert itl is not None
     assert gap is not None
     assert (itl.count, gap.count) == (8 * 12, 8 * 3)
-    assert gap.at(50) == pytest.approx(4 * itl.at(50), rel=0.05)
+    assert gap.mean_s == pytest.approx(4 * itl.mean_s)
     assert set(cell.table.first_chunk_tokens.tolist()) == {4}
 
 
@@ -87,8 +90,9 @@ def test_04_waiting_in_the_client_counts() -> None:
 
 def test_05_the_schedule_is_absolute_and_its_rate_is_the_one_asked() -> None:
     cell = cell_of(quick(itl_s=0.0), Load("open", rate=200.0, requests=200), answer="1")
-    sent = np.sort(cell.table.sent_s)
-    assert 199 / (sent[-1] - sent[0]) == pytest.approx(200, rel=0.03)
+    stood_still_s = cell.health.shifted_s  # on a busy machine the schedule moves as a whole, and that is said
+    assert cell.table.arrival_s.max() - stood_still_s == pytest.approx(199.5 / 200, abs=1e-6)
+    assert (cell.table.sent_s >= cell.table.arrival_s).all()
     assert arrivals_s(Load("open", rate=200.0, requests=200), 0)[-1] == pytest.approx(199.5 / 200)
 
 
@@ -137,9 +141,8 @@ def test_08_prompts_have_exactly_the_tokens_asked_after_the_probe(per_word: floa
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
 def test_09_reasoning_is_output_and_content_comes_later(name: str) -> None:
     cell = cell_of(quick(reasoning_tokens=4, reasoning_field=name, itl_s=0.01))
-    first, content = cell.table.first_token_s, cell.table.first_content_s
     assert {len(row.chunk_s) for row in cell.outcomes} == {8}
-    assert np.median(content - first) == pytest.approx(0.04, rel=0.3)
+    assert all(row.content_s == pytest.approx(row.chunk_s[4]) for row in cell.outcomes)
     assert cell.summary.latency("ttfc").at(50) > cell.summary.latency("ttft").at(50)  # type: ignore[union-attr]
 
 
@@ -277,4 +280,4 @@ def test_failures_break_an_objective() -> None:
 
 
 def test_threads_end() -> None:
-    assert threading.active_count() == 1
+    assert threading.active_count() == _THREADS_BEFORE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,6 +63,25 @@ def test_a_closed_load_ends_with_its_time() -> None:
 def test_a_load_needs_an_end() -> None:
     with pytest.raises(BadInput, match="requests"):
         Load("open", rate=1.0)
+
+
+@pytest.mark.parametrize(
+    ("field", "load"),
+    [
+        ("rate", {"rate": math.nan}),
+        ("rate", {"rate": math.inf}),
+        ("rate", {"rate": 1e-300}),
+        ("concurrency", {"kind": "closed", "concurrency": 10**11}),
+        ("requests", {"rate": 1.0, "requests": 10**20}),
+        ("burstiness", {"rate": 1.0, "burstiness": 1e-9}),
+        ("ramp", {"rate": 1.0, "ramp_from": math.nan, "duration_s": 9.0}),
+        ("duration", {"rate": 1e6, "duration_s": 1e6}),
+    ],
+)
+def test_a_load_that_no_client_could_send_is_refused(field: str, load: dict[str, Any]) -> None:
+    with pytest.raises(BadInput) as caught:
+        Load(**{"kind": "open", "requests": 5, **load})
+    assert caught.value.field == field
 
 
 def maker(demand: Demand, salt: int = 5, prefix: int = 0) -> PromptMaker:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from bide.bench.formats.assembling import run_of_table
 from bide.bench.formats.values import Asked, Fault, Figures, Run
 from bide.calibrate.comparing import Row, compare
 from bide.calibrate.sides import Value
@@ -16,7 +19,12 @@ from bide.report.compare_files import compare_csv, compare_markdown, compare_pag
 from bide.report.compare_text import pair_table, sentences
 from bide.simulate.curve import curve_of
 from bide.simulate.curve_dict import curve_dict
+from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.operating import Load, Mix
+from bide.simulate.replica_setup import setup_of
+from bide.simulate.simulation import Ways, simulate_traffic
+from bide.sourced import Source
+from bide.workload.traffic import Traffic
 
 
 def run(name: str, clients: float, tpot_s: float, off_s: float | None = None, **more: object) -> Run:
@@ -81,6 +89,46 @@ def test_a_deployment_is_predicted_under_the_measured_load() -> None:
     (row,) = pair.rows
     assert (row.metric, row.percent, row.verdict) == ("tpot", None, "same")
     assert row.ratio == pytest.approx(1.0)
+
+
+@pytest.fixture(scope="module")
+def h100() -> Deployment:
+    return Deployment.resolve({"model": "llama-3.1-8b", "gpu": "h100-sxm"})
+
+
+def served(deployment: Deployment, rate: float | None, users: int | None) -> Run:
+    """300 requests of 200 to 800 + 30 to 90 tokens, measured of a server that is as the deployment is predicted."""
+    draw = np.random.default_rng(7)
+    arrival_s = np.cumsum(draw.exponential(1 / (rate or 1.0), 300))
+    lengths = (draw.integers(200, 800, 300), draw.integers(30, 90, 300))
+    traffic = Traffic(arrival_s - arrival_s[0], *lengths, Source("made"))
+    made = simulate_traffic(setup_of(deployment), traffic, FleetRules(users=users), Ways(step_error=False))
+    kind, level = ("requests_per_s", rate) if rate else ("concurrency", users)
+    return run_of_table(made.table, "run", "made", Asked(kind, level))  # type: ignore[arg-type]  # one of the kinds
+
+
+@pytest.mark.parametrize(("rate", "users"), [(6.0, None), (None, 12)])
+def test_listed_requests_are_simulated_and_so_have_percentiles(
+    h100: Deployment, rate: float | None, users: int | None
+) -> None:
+    (pair,) = compare(served(h100, rate, users), h100).pairs
+    assert pair.b.what == "simulation"
+    judged = {(row.metric, row.percent): row for row in pair.rows}
+    for metric in ("ttft", "tpot", "e2e"):
+        for percent in (None, 50.0, 95.0):
+            row = judged[(metric, percent)]
+            assert row.ratio == pytest.approx(1.0, rel=0.03)
+            assert row.verdict == "same"
+            assert row.b.low is not None
+
+
+def test_the_rate_of_an_open_loop_is_given_and_judged_where_the_server_falls_behind(h100: Deployment) -> None:
+    made = compare(served(h100, 6.0, None), h100)
+    verdicts = {row.metric: row.verdict for row in made.rows if row.metric.endswith("per_s")}
+    assert verdicts == {"requests_per_s": "given", "output_tokens_per_s": "given"}
+    assert "given" in pair_table(made.pairs[0])[1][-1]
+    behind = replace(served(h100, 6.0, None), load=Asked("requests_per_s", 9.0))
+    assert all(row.verdict != "given" for row in compare(behind, h100).rows)
 
 
 def test_a_run_without_lengths_cannot_be_predicted() -> None:

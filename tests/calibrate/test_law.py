@@ -11,12 +11,16 @@ from bide.bench.formats.assembling import run_of_table
 from bide.bench.formats.values import Asked, Run
 from bide.calibrate.calibration import Calibration, calibrate
 from bide.calibrate.law_counts import equations_of
+from bide.calibrate.law_fit import law_points
+from bide.calibrate.replay import replay
 from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.physics.own import StepLaw
+from bide.report.calibrate_text import endnotes
 from bide.simulate.curve import curve_of
 from bide.simulate.operating import Load, Mix
 from bide.simulate.replica_setup import setup_of
+from bide.simulate.scheduler.cost import StepCost
 from made_runs import BUDGET, LAW, closed_table, open_table
 
 GIB = 2**30
@@ -57,6 +61,45 @@ def test_coefficients_come_back_from_a_closed_loop(learned: Calibration, name: s
 def test_what_is_outside_the_steps_comes_back_too(learned: Calibration) -> None:
     assert learned.law is not None
     assert learned.law.law.request_s == pytest.approx(LAW.request_s, rel=0.05)
+
+
+def test_the_interval_is_that_of_the_runs_played_again(learned: Calibration) -> None:
+    """The closed forms know means of lengths alone; the simulator plays the very requests."""
+    assert learned.replayed == len(learned.points) == 4
+    assert learned.profile.own is not None
+    assert learned.law is not None
+    # as near as runs repeat themselves: the floors of own_spread
+    assert learned.profile.own.spread == {"ttft_s": (-0.05, 0.05), "tpot_s": (-0.02, 0.02)}
+    points = [each.point for each in learned.points]
+    by_means = law_points(learned.law.law, points)
+    for row, each in enumerate(learned.points):
+        for metric, seen in each.point.observed.items():
+            assert each.after[metric] == pytest.approx(seen, rel=0.03)
+            assert abs(each.after[metric] - seen) <= abs(by_means[metric][row] - seen) + 0.01 * seen
+    assert "playing the runs' own requests again" in " ".join(endnotes(learned))
+
+
+def test_runs_without_requests_are_judged_by_the_closed_forms(served: Deployment) -> None:
+    runs = [replace(closed(users, 60), table=None) for users in (1, 4, 12)]
+    made = calibrate(runs, served, step_law="affine")
+    assert made.replayed == 0
+    assert "closed forms" in " ".join(endnotes(made))
+
+
+def test_a_closed_loop_is_played_as_one() -> None:
+    """With steps twice as slow, users wait and send later: recorded times would pile up the requests."""
+    run = closed(6, 120)
+    slow = replace(LAW, fixed_s=2 * LAW.fixed_s, per_token_s=2 * LAW.per_token_s, per_kv_token_s=2 * LAW.per_kv_token_s)
+    setup = setup_of(Deployment.resolve({**RAW, "gpu": "l4"}))
+    law = replace(setup, cost=_cost(slow), request_s=0.0)
+    found = replay(run, law)
+    assert found is not None
+    assert 1.5 < found.ratio("tpot_s") < 2.1
+    assert found.ratio("output_tokens_per_s") == pytest.approx(1 / found.ratio("tpot_s"), rel=0.15)
+
+
+def _cost(law: StepLaw) -> StepCost:
+    return StepCost.affine(law.fixed_s, law.per_token_s, law.per_kv_token_s, law.per_sequence_s, BUDGET)
 
 
 def test_coefficients_come_back_from_an_open_loop(served: Deployment) -> None:

@@ -113,6 +113,26 @@ def test_a_log_is_laid_beside_the_prediction_and_its_pool_kept(
     assert json.loads(out_of(capsys, *memory))["pool"]["bytes_per_gpu"] != with_log["pool"]["bytes_per_gpu"]
 
 
+def test_a_batch_takes_the_pool_of_the_profile_too_unless_a_line_has_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, profile, batch = tmp_path / "vllm.log", str(tmp_path / "p.json"), tmp_path / "lines.jsonl"
+    log.write_text(LOG)
+    out_of(capsys, "calibrate", "--log", str(log), "--gpu", "h100-sxm", "--save", profile)
+    same = {"model": "llama-3.1-8b", "gpu": "h100-sxm", "engine_version": "0.19.0"}
+    lines = [
+        {"deployment": same},
+        {"deployment": {**same, "max_num_seqs": 8}},
+        {"deployment": same, "pool_bytes_per_gpu": 10**9},
+    ]
+    batch.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    answers = map(json.loads, out_of(capsys, "memory", "--batch", str(batch), "--profile", profile).splitlines())
+    of_log = round(53.87 * 2**30)
+    first, other, given = (answer["pool"]["bytes_per_gpu"] for answer in answers)
+    assert (first, given) == (of_log, 10**9)
+    assert other != of_log
+
+
 def test_compare_lays_a_prediction_beside_a_result(results: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     args = ("compare", results[1], "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--json")
     rows = json.loads(out_of(capsys, *args))["pairs"][0]["rows"]

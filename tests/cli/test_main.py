@@ -10,6 +10,7 @@ import click
 import pytest
 
 from bide.cli import main as main_module
+from bide.cli.language import taken
 from bide.cli.main import help_lines, main
 from bide.errors import BadInput, CannotBeMet
 
@@ -115,7 +116,7 @@ def test_every_error_has_its_exit_code(
         raise error
 
     monkeypatch.setattr(main_module, "help_lines", lambda: {"failing": ""})
-    monkeypatch.setattr(main_module.LazyGroup, "get_command", lambda *_: failing)
+    monkeypatch.setattr(main_module._Everything, "get_command", lambda *_: failing)
     monkeypatch.setattr(main_module, "_silence_stdout", lambda: None)
     assert main(["failing"]) == code
     captured = capsys.readouterr()
@@ -129,7 +130,7 @@ def test_a_command_s_number_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) ->
         return 1
 
     monkeypatch.setattr(main_module, "help_lines", lambda: {"no": ""})
-    monkeypatch.setattr(main_module.LazyGroup, "get_command", lambda *_: no)
+    monkeypatch.setattr(main_module._Everything, "get_command", lambda *_: no)
     assert main(["no"]) == 1
 
 
@@ -144,10 +145,32 @@ def test_a_closed_pipe_is_silent() -> None:
 
 
 def test_the_language_may_stand_anywhere() -> None:
-    assert main_module._asked_language(["gpus", "--lang", "vi"]) == "vi"
-    assert main_module._asked_language(["--help", "--lang=ru"]) == "ru"
-    assert main_module._asked_language(["gpus", "--lang"]) is None
-    assert run("--lang", "tlh", "gpus", "l4").returncode == 0
+    assert taken(["gpus", "--lang", "vi"]) == ("vi", ["gpus"])
+    assert taken(["--help", "--lang=ru"]) == ("ru", ["--help"])
+    assert taken(["gpus", "--lang"]) == (None, ["gpus", "--lang"])
+    assert taken(["gpus", "--", "--lang", "vi"]) == (None, ["gpus", "--", "--lang", "vi"])
+    assert taken(["--lang", "en", "gpus", "--lang", "ru"]) == ("ru", ["gpus"])  # the last word holds
+    done = run("gpus", "l4", "--lang", "tlh")
+    assert (done.returncode, done.stderr) == (2, "error: lang: got 'tlh'; allowed: one of en, ru, vi\n")
+
+
+@pytest.mark.parametrize(("language", "word"), [("ru", "Команды"), ("vi", "Lệnh")])
+def test_help_errors_and_answers_come_in_the_language(language: str, word: str) -> None:
+    """click's own words too."""
+    assert word in run("--help", env={"BIDE_LANG": language}).stdout
+    helped = run("memory", "--help", "--lang", language).stdout
+    assert "Show this message and exit" not in helped
+    assert "Options:" not in helped
+    refused = run("--lang", language, "memory", "llama-3.1-8b", "--tp", "x").stderr
+    assert "Invalid value" not in refused
+    assert "'x'" in refused
+
+
+def test_numbers_follow_the_language_and_json_does_not() -> None:
+    assert "989,4" in run("gpus", "h100-sxm", "--lang", "ru").stdout
+    assert "1.978,9" in run("gpus", "h100-sxm", "--lang", "vi").stdout
+    spoken = [run("gpus", "h100-sxm", "--json", "--lang", code).stdout for code in ("en", "ru")]
+    assert spoken[0] == spoken[1]
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from bide.cli.main import main
-from bide.cli.plan_making import best_so_far
 from bide.plan.question import Question
 from bide.plan.search import Progress
+from bide.report.plan_progress import best_so_far
 from made_plans import ONE_CANDIDATE, made_plan, quick_plans
 from made_profile import profile, write_profile
 

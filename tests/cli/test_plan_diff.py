@@ -25,7 +25,7 @@ def two(write: Write, quick_plans: list[Question]) -> tuple[str, str]:
 def test_what_changed_is_said_with_its_effect(two: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "diff", *two]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("From ")
+    assert out.split()[0] == "From"
     assert "chat: margin" in out
     assert "x 1.5" in out
     assert "changed one at a time" in out

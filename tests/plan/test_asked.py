@@ -149,13 +149,13 @@ def test_prices_and_fleet(write: Write) -> None:
     def change(content: dict[str, Any]) -> None:
         content["hardware"] |= {"price_multiplier": 0.6, "price_note": "3 years reserved"}
         content["fleet"] = {"router": "least-requests", "spare_replicas": 1, "scale_up": "2min", "share": False}
-        content["services"][0] |= {"api_price": {"input": 0.15, "output": 0.6}, "disaggregated": True}
+        content["services"][0] |= {"api_price": {"input": 0.15, "output": 0.6}, "disaggregated": [True, False]}
 
     question = read_question(write(change))
     assert (question.hardware.price_multiplier, question.hardware.price_note) == (0.6, "3 years reserved")
     assert question.fleet == Fleet("least-requests", 1, 0, 120.0, False, True)
     service = one(question)
-    assert service.disaggregated
+    assert service.disaggregated == (False, True)
     assert service.api_price is not None
     assert service.api_price.usd_per_million_output_tokens == 0.6
 

@@ -221,3 +221,20 @@ def test_a_long_workload_is_sampled_over_its_whole_length() -> None:
     assert len(rows) == pytest.approx(basket.REQUESTS, abs=16)
     assert rows.mean() == pytest.approx(count / 2, rel=0.02)
     assert (np.diff(rows) == 1).mean() > 0.9  # stretches: neighbours stay neighbours
+
+
+@pytest.mark.parametrize("gpu", ["h100-sxm", "l40s"])
+def test_no_simulated_rate_exceeds_the_bound_of_its_limits(gpu: str) -> None:
+    one = Capacity(built(service(), gpu), (Probe(TTFT), Probe(TPOT), Probe(E2E)))
+    for measure, limits_s in ((TPOT, (0.01, 0.02, 0.05)), (E2E, (1.0, 2.0, 4.0, 10.0)), (TTFT, (0.2, 1.0))):
+        for limit_s in limits_s:
+            asks = (Ask(Probe(measure), limit_s),)
+            assert (one.highest_rate(asks) or 0.0) <= one.bound_rps(asks)
+
+
+def test_a_limit_that_a_request_alone_breaks_is_turned_down_without_a_run() -> None:
+    one = Capacity(built(service()))
+    assert one.bound_rps((Ask(Probe(TPOT), 0.001),)) == 0.0
+    assert one.bound_rps((Ask(Probe(E2E), 0.05),)) == 0.0
+    assert 0 < one.bound_rps((Ask(Probe(E2E), 10.0),)) <= one.bound_rps()
+    assert one.runs == 0

@@ -107,6 +107,7 @@ def test_sharing_saves_a_spare_replica() -> None:
         {"ttft", "tpot", "e2e"}
     ] * 2
     assert proved.operation is not None
+    assert proved.operation.thresholds is not None
     assert proved.operation.thresholds.max_replicas == proved.option.replicas + 1
     data = shared_dict(proved)
     assert (data["services"], data["gpus"]) == (["chat", "search"], proved.option.gpus)

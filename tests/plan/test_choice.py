@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bide.plan.choice import bill_of, cheapest_together
+from bide.plan.choice import bill_of, cheapest_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def total(pick: tuple[Any, ...]) -> tuple[float, ...]:
 @given(st.lists(st.lists(offers, min_size=1, max_size=4), min_size=1, max_size=4), st.integers(1, 60))
 def test_the_pick_is_the_cheapest_of_all_combinations(services: list[list[Any]], most: int) -> None:
     allowed = [pick for pick in product(*services) if sum(option.gpus for option in pick) <= most]
-    found = cheapest_together(services, most)
+    found = cheapest_of(services, most, bill_of)
     if not allowed:
         assert found is None
     else:
@@ -38,4 +38,4 @@ def test_the_pick_is_the_cheapest_of_all_combinations(services: list[list[Any]],
 
 
 def test_without_services_nothing_is_picked() -> None:
-    assert cheapest_together([], 4) == ()
+    assert cheapest_of([], 4, bill_of) == ()

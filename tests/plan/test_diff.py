@@ -100,6 +100,7 @@ def test_the_same_question_has_no_changes(write: Write) -> None:
             "kv_dtype auto|fp8",
         ),
         (service(disaggregated=True), "chat", "deployment", "left to the plan", "disaggregated"),
+        (service(disaggregated=[False, True]), "chat", "deployment", "left to the plan", "disaggregated or not"),
         (service(api_price={"input": 1, "output": 2}), "chat", "API price", "none", "$1 + $2"),
         (traffic(growth="20%"), "chat", "growth", "x 1", "x 1.2"),
         (traffic(hours=[1] * 24), "chat", "hours", "not known", "mean 100% of the peak"),
@@ -265,7 +266,8 @@ def test_a_json_plan_whose_trace_is_gone_is_compared_as_recorded(write: Write, t
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({"schema": "bide.memory/1"}, "schema bide.plan/1"),
+        ({"a": "a"}, r"^OLD: got '.*plan.json'; allowed: a service file, or what .*It has no schema"),
+        ({"schema": "bide.memory/1"}, "schema bide.plan/1.*Its schema is bide.memory/1"),
         ({"schema": "bide.plan/1"}, "'feasible' is missing or wrong"),
         ({"schema": "bide.plan/1", "feasible": True, "gpus": "x"}, "missing or wrong"),
         ({"schema": "bide.plan/1", "feasible": False, "services": [{"name": "a"}]}, "'chosen' is missing"),

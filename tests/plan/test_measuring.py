@@ -33,4 +33,19 @@ def command(path: Path) -> str:
 )
 def test_the_server_is_loaded_with_requests_as_planned(write: Write, workload: dict[str, Any], said: str) -> None:
     path = write(lambda content: content["services"][0].update(workload=workload))
+    said = said.replace("trace.csv", str(path.parent / "trace.csv"))
     assert command(path) == f"bide bench http://localhost:8000 --model llama --rate 7.5 {said}"
+
+
+def test_the_trace_is_told_from_where_the_plan_was_asked_for(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(lambda content: content["services"][0].update(workload={"trace": "trace.csv"}))
+    monkeypatch.chdir(path.parent)
+    assert command(Path("service.yaml")).endswith("--workload trace.csv")
+    monkeypatch.chdir(path.parent.parent)
+    assert command(Path(path.parent.name, "service.yaml")).endswith(f"--workload {path.parent.name}/trace.csv")
+
+
+@pytest.mark.parametrize(("given", "called"), [("./llama.json", "./llama.json"), ("llama.json", "./llama.json")])
+def test_a_model_of_a_file_is_called_as_it_was_given(write: Write, given: str, called: str) -> None:
+    path = write(lambda content: content["services"][0].update(model=given))
+    assert read_question(path).services[0].model.name == called

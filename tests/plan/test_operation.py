@@ -72,6 +72,7 @@ def test_the_fleet_that_follows_the_day_has_the_plans_replicas_at_the_peak() -> 
     found = operation()
     assert found.autoscaling is not None
     assert max(found.autoscaling.replicas_by_hour) == found.autoscaling.fixed_replicas == needed()
+    assert found.thresholds is not None
     assert found.thresholds.max_replicas == needed()
     assert found.autoscaling.min_replicas == found.thresholds.min_replicas
     assert not found.thresholds.growth_assumed
@@ -79,6 +80,7 @@ def test_the_fleet_that_follows_the_day_has_the_plans_replicas_at_the_peak() -> 
 
 def test_thresholds_are_below_the_highest_rate_by_the_growth_of_the_load() -> None:
     found, highest = operation().thresholds, capacity().highest_rate(replicas=needed())
+    assert found is not None
     assert highest is not None
     # of a fleet of one fewer each gets less even traffic, and so the last replica may have more to spare than that
     planned = CHAT.traffic.planned_rps
@@ -102,6 +104,7 @@ def test_replicas_that_stand_by_are_bought_but_carry_nothing() -> None:
     assert without.api is not None
     assert found.api.carried_rps == without.api.carried_rps
     assert found.api.fleet_usd_per_month > without.api.fleet_usd_per_month
+    assert found.thresholds is not None
     assert found.thresholds.max_replicas == needed() + 1
 
 
@@ -109,5 +112,6 @@ def test_without_hours_the_growth_is_assumed_and_there_is_nothing_to_follow() ->
     found = operation(replace(CHAT, traffic=Traffic(60.0, 1.5), api_price=None))
     assert found.autoscaling is None
     assert found.api is None
+    assert found.thresholds is not None
     assert found.thresholds.growth_assumed
     assert found.thresholds.min_replicas == 1

@@ -70,7 +70,10 @@ def patient() -> Plan:
 
 def test_the_smallest_fleet_keeps_the_patience_and_one_fewer_does_not() -> None:
     option = offered(service(60.0)).options[0]
-    assert option.reading.meets(service().patience[0], surely=False)
+    limit, seconds = service().patience[0], option.reading.seconds
+    promised = seconds[limit.measure]
+    assert promised is not None
+    assert promised.mid <= limit.seconds
     fewer = offered(service(60.0), most=option.gpus - 1)
     assert not fewer.options
     assert fewer.rejections[0].needed == option.gpus
@@ -209,7 +212,13 @@ def test_gaps_between_tokens_can_be_limited_and_are_longer_than_the_mean_of_a_re
 def test_progress_tells_the_best_so_far_and_the_count_of_what_was_tried() -> None:
     told: list[Progress] = []
     found = plan(Question((service(),), Hardware((H100, L40S), 64)), progress=told.append)
-    assert [(one.done, one.total) for one in told] == [(1, 2), (2, 2)]
+    done = [one.done for one in told]
+    # two kinds of GPU and the proof; a step for every candidate in every round, and for the parts of the proof
+    assert {one.total for one in told} == {3}
+    assert done == sorted(done)
+    assert done[-1] == 3
+    assert len(done) > 20
+    assert max(after - before for before, after in pairwise(done)) < 0.6
     assert told[-1].best[0] is not None
     tried = found.services[0].tried
     assert tried is not None
@@ -271,11 +280,6 @@ def test_the_plan_is_no_larger_than_the_whole_fleet_needs() -> None:
     proof = verified(Capacity(option.candidate), (), option.replicas, option.replicas, "round-robin")
     assert proof.met
     assert proof.fewer is None or not proof.fewer.met
-
-
-def test_what_is_allowed_but_not_tried_is_said() -> None:
-    rejections = offered(replace(service(), disaggregated=True)).rejections
-    assert "are not simulated" in rejections[-1].reason
 
 
 def test_the_swings_are_sorted_and_a_higher_load_costs_more() -> None:

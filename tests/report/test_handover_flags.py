@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bide.facts.engine_options import check_command, command_line
-from bide.plan.flags import serve_argv, serve_command, serving
+from bide.plan.flags import serve_command, serving
 from made_units import deployment
 from served_models import deepseek_v3, gpt_oss_20b, llama_3_8b, qwen_3_8_27b
 
@@ -99,7 +99,7 @@ MODELS = st.sampled_from([llama_3_8b, gpt_oss_20b, deepseek_v3, qwen_3_8_27b])
 def test_every_command_passes_the_check(release: tuple[str, str], model: Any, knobs: dict[str, Any]) -> None:
     engine, version = release
     found = deployment(model=model(), engine=engine, engine_version=version, **knobs)
-    assert check_command(engine, version, serve_argv(found)) == []
+    assert check_command(engine, version, list(serving(found).argv)) == []
 
 
 def test_a_command_says_the_limits_that_the_plan_rests_on_and_what_differs_from_the_defaults() -> None:
@@ -109,7 +109,7 @@ def test_a_command_says_the_limits_that_the_plan_rests_on_and_what_differs_from_
         "--gpu-memory-utilization 0.92"
     )
     other = deployment(tp=2, kv_dtype="fp8", enable_prefix_caching=False, enforce_eager=True, block_size=32)
-    words = serve_argv(other)
+    words = list(serving(other).argv)
     assert words[3:5] == ["--tensor-parallel-size", "2"]
     assert {"--disable-prefix-caching", "--enforce-eager"} <= set(words)
     assert words[words.index("--kv-cache-dtype") + 1] == "fp8"
@@ -157,7 +157,7 @@ def test_what_a_release_cannot_say_is_a_remark() -> None:
 
 
 def test_a_models_own_draft_layers_are_named() -> None:
-    words = serve_argv(deployment(model=qwen_3_8_27b(), speculative_tokens=2))
+    words = list(serving(deployment(model=qwen_3_8_27b(), speculative_tokens=2)).argv)
     assert words[words.index("--speculative-config") + 1] == '{"method":"mtp","num_speculative_tokens":2}'
 
 

@@ -59,6 +59,23 @@ def test_a_shared_fleet_is_one_and_a_mixed_fleet_is_two(answer: Plan) -> None:
     assert ["up to 2,048" in found[0].promises[0], "more than 2,048" in found[1].promises[0]] == [True, True]
 
 
+def test_shared_fleets_and_both_parts_of_mixed_ones_are_scaled_by_their_own_thresholds(answer: Plan) -> None:
+    (service,) = answer.services
+    chosen, operation = service.chosen, service.operation
+    assert chosen is not None
+    assert operation is not None
+    together = SharedFleet((service.service.name,), service.service, chosen, (chosen,), operation=operation)
+    part = Part(service.service, chosen, operation=operation)
+    mixed = replace(service, mixed=MixedFleet(2048, 0.8, part, part, chosen))
+    fleets = handover(replace(answer, shared=(together,))) + handover(replace(answer, services=(mixed,)))
+    assert len(fleets) == 3
+    for fleet in fleets:
+        assert {"autoscale-keda.yaml", "autoscale-hpa.yaml"} <= fleet.files.keys()
+    short, long = (yaml.safe_load(fleet.files["autoscale-keda.yaml"]) for fleet in fleets[1:])
+    assert short["spec"]["scaleTargetRef"]["name"] == "chat"
+    assert long["spec"]["scaleTargetRef"]["name"] == "chat-2"
+
+
 def test_a_service_that_cannot_be_met_has_no_fleet(answer: Plan) -> None:
     unmet = replace(answer.services[0], chosen=None, mixed=None)
     assert handover(replace(answer, services=(unmet,))) == []

@@ -20,6 +20,8 @@ from bide.workload.traffic import read_workload, traffic_of
 
 _DRAWN = 4096
 _LARGEST_DRAWN = 1_000_000
+_OWN_FIELDS = frozenset({"model", "messages", "prompt", "stream"})
+_MOST_PROCESSES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,23 @@ class Ask:
     precision: float = 0.05
     limits_s: Mapping[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Raises BadInput."""
+        if not self.rules.timeout_s > 0:
+            raise BadInput("timeout", self.rules.timeout_s, _("a time above 0"))
+        if self.processes is not None and not 1 <= self.processes <= _MOST_PROCESSES:
+            allowed = _("a number from 1 to {most:,}, or auto").format(most=_MOST_PROCESSES)
+            raise BadInput("processes", self.processes, allowed)
+        own = sorted(_OWN_FIELDS & self.extra.keys())
+        if own:
+            raise BadInput("extra", own[0], _("fields that bide does not set itself"))
+
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "loads": [load.to_dict() for load in self.loads]}
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Ask:
+        """What `to_dict` wrote. Raises KeyError, TypeError, AttributeError or BadInput for anything else."""
         loads = tuple(Load.from_dict(load) for load in found["loads"])
         return cls(**{**found, "loads": loads, "rules": Rules(**found["rules"])})
 

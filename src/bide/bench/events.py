@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-_COMMON_LINES = 2
+LONGEST_BYTES = 64 << 20
+"""Of what is kept of a body until it can be understood: no answer is so long."""
 
 
 class EventLines:
@@ -14,9 +15,10 @@ class EventLines:
     passed over; lines may be of any length and end in LF or CRLF (WHATWG HTML, "Server-sent events").
     """
 
-    __slots__ = ("_data", "_parts")
+    __slots__ = ("_data", "_held_bytes", "_parts")
 
     def __init__(self) -> None:
+        self._held_bytes = 0
         self._parts: list[bytes] = []
         self._data: list[bytes] = []
 
@@ -26,11 +28,14 @@ class EventLines:
         return not self._parts and not self._data
 
     def take(self, piece: bytes) -> Iterator[bytes]:
-        """The data of the events that `piece` completes."""
-        if b"\n" not in piece:
-            self._parts.append(piece)
-            return
+        """The data of the events that `piece` completes. Raises ValueError for a line that does not end."""
         self._parts.append(piece)
+        if b"\n" not in piece:
+            self._held_bytes += len(piece)
+            if self._held_bytes > LONGEST_BYTES:
+                raise ValueError(f"a line of more than {LONGEST_BYTES >> 20} MiB")
+            return
+        self._held_bytes = 0
         *lines, rest = b"".join(self._parts).split(b"\n")
         self._parts = [rest] if rest else []
         for line in lines:

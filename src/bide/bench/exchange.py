@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from array import array
+
 import httptools
 
-from bide.bench.answer import AnswerReader
+from bide.bench.answer import Answer
+from bide.bench.events import LONGEST_BYTES
 from bide.bench.outcome import Status
+from bide.bench.reader import AnswerReader
 
-BATCH = 32
+BATCH = 64
 """Pieces that are read at one go, where nothing asks for them sooner."""
+_EVENT_END = re.compile(rb"\n\r?\n\r\n")
+"""A blank line and the end of an HTTP chunk."""
 
 
 class Exchange:
-    """The state of one attempt: stamped pieces, then what they mean.
+    """The state of one attempt: stamped pieces (`stamps_ns`, `parts`), then what they mean.
 
     `eager`: the next piece must be understood at once. `between`: the next byte begins an HTTP chunk.
     httptools calls the `on_...` methods while `feed` runs; times are nanoseconds.
@@ -20,8 +27,11 @@ class Exchange:
 
     __slots__ = (
         "_chunked",
+        "_coding",
+        "_kept_bytes",
         "_now",
         "_parser",
+        "_reader",
         "_said",
         "_stream",
         "arrival_ns",
@@ -37,16 +47,17 @@ class Exchange:
         "http_status",
         "keep_alive",
         "late_ns",
+        "location",
         "message",
         "new_connection",
         "number",
         "output_asked",
-        "pieces",
+        "parts",
         "prompt_asked",
-        "reader",
         "reused",
         "sent_ns",
         "sized",
+        "stamps_ns",
         "status",
     )
 
@@ -60,38 +71,47 @@ class Exchange:
     def restart(self) -> None:
         """Ready to be sent (again)."""
         self.sent_ns = self.first_byte_ns = self.end_ns = self.http_status = self._now = 0
-        self.pieces: list[tuple[int, bytes]] = []
+        self.stamps_ns = array("q")
+        self.parts: list[bytes] = []
         self.headed = self.complete = self.keep_alive = self._chunked = self.sized = self._stream = False
         self.new_connection = self.reused = False
         self.eager, self.between = True, False
         self._said: list[bytes] = []
+        self._kept_bytes = 0
+        self._coding = self.location = b""
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
-        self.reader = AnswerReader()
+        self._reader = AnswerReader()
         self.status: Status | None = None
         self.error = ""
+
+    @property
+    def answer(self) -> Answer:
+        """As far as it has been read."""
+        return self._reader.answer
 
     def feed(self) -> None:
         """Understand the pieces that have come. Raises httptools.HttpParserError.
 
-        A piece that is one whole HTTP chunk, where a chunk may begin, leaves the HTTP parser as it was: the
-        reader of answers looks at it first, and takes it if it is an event like the one before.
+        HTTP chunks that are whole and begin where a chunk may begin leave the HTTP parser as it was: the reader of
+        answers looks at them first, and takes those that are events like the one before.
         """
-        pieces, parser = self.pieces, self._parser
-        if not pieces or parser is None:
+        stamps_ns, parts, parser = self.stamps_ns, self.parts, self._parser
+        if not parts or parser is None:
             return
-        if not self.first_byte_ns:
-            self.first_byte_ns = pieces[0][0]
-        self.pieces = []
-        place, offset = 0, 0
-        while place < len(pieces):
+        self.first_byte_ns = self.first_byte_ns or stamps_ns[0]
+        self.stamps_ns, self.parts = array("q"), []
+        place = offset = 0
+        while place < len(parts):
             if self.between:
-                place, offset = self.reader.alike(pieces, place)
-                if place == len(pieces):
+                place, offset = self._reader.alike(stamps_ns, parts, place, offset)
+                if place == len(parts):
                     return
-            self._now, piece = pieces[place]
-            parser.feed_data(piece[offset:] if offset else piece)
-            self.between = self.between and piece.endswith(b"\r\n")
-            place, offset = place + 1, 0
+            self._now, part = stamps_ns[place], parts[place]
+            found = _EVENT_END.search(part, offset)
+            end = found.end() if found else len(part)
+            parser.feed_data(part[offset:end])
+            self.between = self.between and part.endswith(b"\r\n", offset, end)
+            place, offset = (place, end) if end < len(part) else (place + 1, 0)
 
     def release(self) -> None:
         """Let go of the parser, which holds this exchange in turn: nothing is left for the collector."""
@@ -110,6 +130,10 @@ class Exchange:
             self.sized = True
         elif key == b"content-type":
             self._stream = b"event-stream" in value.lower()
+        elif key == b"content-encoding":
+            self._coding = value.lower().replace(b"identity", b"")
+        elif key == b"location":
+            self.location = value
 
     def on_headers_complete(self) -> None:
         assert self._parser is not None
@@ -125,9 +149,15 @@ class Exchange:
         self.between = True
 
     def on_body(self, body: bytes) -> None:
+        """Raises ValueError for what cannot be read: httptools passes it on inside an error of its own."""
+        if self._coding:
+            raise ValueError(f"content-encoding {self._coding.decode('latin-1')}, which nobody asked for")
+        if not self._said and body.startswith(b"data:"):
+            self._stream = True  # whatever its type says
         if self.http_status == 200 and self._stream:
-            self.reader.take(self._now, body)
-        else:
+            self._reader.take(self._now, body)
+        elif self._kept_bytes < LONGEST_BYTES:
+            self._kept_bytes += len(body)
             self._said.append(body)
 
     def on_message_complete(self) -> None:
@@ -135,9 +165,9 @@ class Exchange:
             return
         self.complete, self.end_ns = True, self._now
         if self.http_status == 200 and self._stream:
-            self.reader.finish(self._now)
+            self._reader.finish(self._now)
         elif self.http_status == 200:
-            self.reader.whole(self._now, b"".join(self._said))
+            self._reader.whole(self._now, b"".join(self._said))
 
     def body(self) -> bytes:
         """Of a response that is no stream."""

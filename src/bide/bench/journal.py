@@ -5,9 +5,10 @@ A run that dies has lost what was not yet flushed: at most a second. A last line
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -25,6 +26,8 @@ class Journal:
 
     def __init__(self, path: Path | None, fresh: bool = True) -> None:
         self.path = path
+        self.trouble = ""
+        """Why nothing is written any more: a full disk does not end a measurement."""
         self._file: IO[str] | None = None
         if path is not None:
             try:
@@ -37,7 +40,9 @@ class Journal:
 
     def write(self, kind: str, line: Mapping[str, Any]) -> None:
         if self._file is not None:
-            self._file.write(json.dumps({"kind": kind, **line}, separators=(",", ":")) + "\n")
+            text = json.dumps({"kind": kind, **line}, separators=(",", ":")) + "\n"
+            with self._giving_up(self._file) as file:
+                file.write(text)
 
     def request(self, cell: int, outcome: Outcome) -> None:
         if self._file is not None:
@@ -45,12 +50,23 @@ class Journal:
 
     def flush(self) -> None:
         if self._file is not None:
-            self._file.flush()
+            with self._giving_up(self._file) as file:
+                file.flush()
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with self._giving_up(self._file) as file:
+                file.close()
             self._file = None
+
+    @contextlib.contextmanager
+    def _giving_up(self, file: IO[str]) -> Iterator[IO[str]]:
+        try:
+            yield file
+        except OSError as error:
+            self.trouble, self._file = str(error.strerror or error), None
+            with contextlib.suppress(OSError):
+                file.close()
 
 
 def _mend(path: Path) -> None:
@@ -96,7 +112,7 @@ def read_journal(path: Path, field_name: str = "resume") -> Kept:
 
 def _kept(file: IO[str], path: Path, field_name: str) -> Kept:
     head = _parsed(file.readline())
-    if head is None or head.get("schema") != SCHEMA:
+    if head is None or head.get("schema") != SCHEMA or not _is_whole(head.get("settings")):
         raise BadInput(field_name, str(path), _("a journal of `bide bench`"))
     kept = Kept(dict(head["settings"]), [])
     for text in file:
@@ -104,6 +120,12 @@ def _kept(file: IO[str], path: Path, field_name: str) -> Kept:
         if line is None or not _placed(kept, line):
             kept.cut_lines += 1
     return kept
+
+
+def _is_whole(settings: object) -> bool:
+    """Whether a run can be taken up by them; what was asked is looked at by `Ask`."""
+    kinds = {"url": str, "model": str, "salt": int, "ask": dict}
+    return isinstance(settings, dict) and all(isinstance(settings.get(name), kind) for name, kind in kinds.items())
 
 
 def _placed(kept: Kept, line: Mapping[str, Any]) -> bool:

@@ -16,17 +16,26 @@ from bide.bench.outcome import Outcome
 from bide.bench.result import Bench, Cell
 from bide.bench.scrape import ServerView
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 
 
 def load_result(journal: Path) -> Bench:
     """The run in a journal as far as it went, without measuring anything."""
     kept = read_journal(journal, "journal")
-    ask = Ask.from_dict(kept.settings["ask"])
+    ask = asked_in(kept, journal, "journal")
     cells = [kept_cell(number, notes, ask) for number, notes in enumerate(kept.cells) if notes.outcomes]
     if not cells:
         raise BadInput("journal", str(journal), _("a journal with a request in it"))
     return Bench(kept.settings, tuple(cells), found_in(ask, cells), read_notes(kept))
+
+
+def asked_in(kept: Kept, journal: Path, field_name: str) -> Ask:
+    """What the journal says was asked for. Raises BadInput."""
+    try:
+        return Ask.from_dict(kept.settings["ask"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        hint = _("what was asked is not understood: {why}").format(why=error)
+        raise BadInput(field_name, str(journal), _("a journal of `bide bench`"), hint) from error
 
 
 def closing_of(found: Measured, gaps: tuple[float, ...]) -> dict[str, Any]:
@@ -76,4 +85,14 @@ def found_in(ask: Ask, cells: list[Cell]) -> dict[str, Any]:
 
 def read_notes(kept: Kept) -> tuple[str, ...]:
     cut = kept.cut_lines
-    return (_("{n} lines of the journal were cut off and left out").format(n=cut),) if cut else ()
+    return (
+        (
+            ngettext(
+                "{n} line of the journal was cut off and left out",
+                "{n} lines of the journal were cut off and left out",
+                cut,
+            ).format(n=cut),
+        )
+        if cut
+        else ()
+    )

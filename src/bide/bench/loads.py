@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Kind = Literal["open", "closed", "replay"]
+RATES_PER_S = (1e-6, 1e6)
+MOST_USERS = 65_536
+"""As many as a client may have files open."""
+MOST_REQUESTS = 10_000_000
+_SHAPES = (0.01, 1e6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,14 @@ class Load:
     think_s: float = 0.0
 
     def __post_init__(self) -> None:
+        """Raises BadInput for what no client could send, and for a load without an end."""
+        _within("rate", self.rate, *RATES_PER_S)
+        _within("concurrency", self.concurrency, 1, MOST_USERS)
+        _within("burstiness", None if self.burstiness == math.inf else self.burstiness, *_SHAPES)
+        _within("requests", self.requests, 1, MOST_REQUESTS)
+        _within("ramp", self.ramp_from, *((0, MOST_USERS) if self.kind == "closed" else (0, RATES_PER_S[1])))
+        if self.kind == "open" and (self.rate or 0.0) * (self.duration_s or 0.0) > MOST_REQUESTS:
+            raise BadInput("duration", self.duration_s, _("at most {most:,} requests").format(most=MOST_REQUESTS))
         if self.kind != "replay" and self.requests is None and self.duration_s is None:
             raise BadInput("requests", None, _("--requests or --duration"))
         if self.ramp_from is not None and self.duration_s is None:
@@ -58,6 +71,12 @@ class Load:
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> Load:
         return cls(**{**found, "burstiness": math.inf if found["burstiness"] is None else found["burstiness"]})
+
+
+def _within(name: str, value: float | None, least: float, most: float) -> None:
+    """Raises BadInput; NaN lies nowhere."""
+    if value is not None and not least <= value <= most:
+        raise BadInput(name, value, _("from {least:g} to {most:,.0f}").format(least=least, most=most))
 
 
 def arrivals_s(load: Load, seed: int) -> Floats:

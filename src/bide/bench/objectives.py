@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bide.bench.loads import Load
+from bide.bench.loads import MOST_REQUESTS, MOST_USERS, RATES_PER_S, Load
 from bide.bench.result import Cell
 from bide.bench.summary import METRICS, Metric
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.units import parse_seconds
 
 _NAME = re.compile(r"(ttft|ttfc|tpot|itl|chunk_gap|e2e)_(mean|p50|p90|p95|p99)")
@@ -62,9 +62,14 @@ def broken(cell: Cell, objectives: Sequence[Objective]) -> list[str]:
     for each in objectives:
         value_s = each.value_s(cell)
         if not value_s <= each.limit_s and not (math.isnan(value_s) and each.metric in ("tpot", "itl", "chunk_gap")):
-            reasons.append(f"{each.name} {value_s:.4g} s > {each.limit_s:.4g} s")
+            missed = _("{name} {value:.4g} s > {limit:.4g} s")
+            reasons.append(missed.format(name=each.name, value=value_s, limit=each.limit_s))
     if summary.failed > MOST_FAILED * max(1, summary.requests):
-        reasons.append(_("{n:,} of {all:,} requests failed").format(n=summary.failed, all=summary.requests))
+        reasons.append(
+            ngettext("{n:,} of {all:,} requests failed", "{n:,} of {all:,} requests failed", summary.failed).format(
+                n=summary.failed, all=summary.requests
+            )
+        )
     if cell.load.kind == "open" and summary.flight.grows and not summary.window.whole:
         reasons.append(_("not steady: requests pile up"))
     return reasons
@@ -105,10 +110,17 @@ def search(play: Callable[[Load], Cell], first: Load, objectives: Sequence[Objec
         else:
             best = cell
         following = _next(best, worst, precision, first.kind == "closed")
-        if following is None or following < least:
+        if following is None or not least <= following <= _most(first):
             break
         level = following
     return Found(best, worst, reasons, False)
+
+
+def _most(load: Load) -> float:
+    """The highest level that a client may be asked for."""
+    if load.kind == "closed":
+        return MOST_USERS
+    return min(RATES_PER_S[1], MOST_REQUESTS / (load.duration_s or 1.0))
 
 
 def _next(best: Cell | None, worst: Cell | None, precision: float, whole: bool) -> float | None:
@@ -136,7 +148,7 @@ def _scaled(load: Load, level: float) -> int | None:
     """As many requests a user as the first level has."""
     if load.requests is None or not load.concurrency:
         return load.requests
-    return max(1, round(load.requests * level / load.concurrency))
+    return min(MOST_REQUESTS, max(1, round(load.requests * level / load.concurrency)))
 
 
 def knee(cells: Sequence[Cell]) -> Cell | None:

@@ -61,11 +61,11 @@ class Probe:
 class Asker:
     """Single requests, one after another or a few together."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, timeout_s: float = _TIMEOUT_S) -> None:
         self.target = target
         self.asked = 0
         self._waiting: dict[int, asyncio.Future[Exchange]] = {}
-        rules = Rules(timeout_s=_TIMEOUT_S)
+        rules = Rules(timeout_s=min(timeout_s, _TIMEOUT_S))
         self._client = Client(target, target.address(), rules, self._done, Pump())
         self._client.start()
 
@@ -113,7 +113,7 @@ async def probe(
     first, fields = await _first(asker, found, ribbon.cut(asker.asked, words[0]), fields)
     second = await _asked(asker, found, ribbon.cut(7919 + asker.asked, words[1]), fields)
     fields, alone = await _chunks(asker, found, ribbon, first, fields)
-    answer = first.reader.answer
+    answer = first.answer
     return Probe(
         found,
         longest,
@@ -164,24 +164,23 @@ async def _asked(asker: Asker, model: str, text: bytes, fields: Fields) -> Excha
 
 
 def _refused(target: Target, exchange: Exchange) -> BadInput:
-    said = f"{exchange.status} {exchange.error}".strip()
-    return BadInput("url", target.shown, _("a server that answers a short request"), said)
+    return BadInput("url", target.shown, _("a server that answers a short request"), exchange.error)
 
 
 async def _chunks(asker: Asker, model: str, ribbon: Ribbon, first: Exchange, fields: Fields) -> tuple[Fields, bool]:
     """Whether each chunk is one token; where not, usage in every chunk, if the server gives it."""
-    answer = first.reader.answer
+    answer = first.answer
     if answer.usage.output_tokens is None or answer.usage.output_tokens == len(answer.chunk_ns):
         return fields, True
     counting = replace(fields, usage_in_every_chunk=True)
     again = await asker.generate(model, ribbon.cut(1543, _SHORT_WORDS).decode().strip(), counting, _OUTPUT_TOKENS)
-    known = again.status == "ok" and len(again.reader.answer.counted) == len(again.reader.answer.chunk_ns)
+    known = again.status == "ok" and len(again.answer.counted) == len(again.answer.chunk_ns)
     return (counting if known else fields), False
 
 
 def _tokens(first: Exchange, second: Exchange, words: tuple[int, int]) -> Tokens:
     """A line through two prompts: tokens that the chat template adds, and tokens a word."""
-    one, other = (each.reader.answer.usage.prompt_tokens for each in (first, second))
+    one, other = (each.answer.usage.prompt_tokens for each in (first, second))
     if one is None or other is None or other <= one:
         return Tokens()
     per_word = (other - one) / (words[1] - words[0])

@@ -19,7 +19,7 @@ def outcome_of(exchange: Exchange, start_ns: int) -> Outcome:
     def since(time_ns: int) -> float | None:
         return (time_ns - start_ns) / NS if time_ns else None
 
-    answer = exchange.reader.answer
+    answer = exchange.answer
     usage = answer.usage
     outcome = Outcome(
         exchange.number,

@@ -14,7 +14,7 @@ from bide.bench.outcome import Outcome
 from bide.bench.scrape import ServerView
 from bide.bench.summary import Summary, summarise
 from bide.bench.table import table_of
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.metrics import ENOUGH_FOR_P99
 from bide.records import RequestTable
 
@@ -78,8 +78,10 @@ class Cell:
         if health.cpu_share > BUSY:
             yield _("The client used {share:.0%} of its CPU: try --processes.").format(share=health.cpu_share)
         if health.stalls:
-            yield _(
-                "The client stood still {n:,} times; the schedule was moved by {s:.3g} s in all, to send no burst."
+            yield ngettext(
+                "The client stood still {n:,} time; the schedule was moved by {s:.3g} s in all, to send no burst.",
+                "The client stood still {n:,} times; the schedule was moved by {s:.3g} s in all, to send no burst.",
+                health.stalls,
             ).format(n=health.stalls, s=health.shifted_s)
 
     def _load(self) -> Iterator[str]:
@@ -110,31 +112,47 @@ class Cell:
             yield _("{share:.1%} of prompt tokens came from the server's prefix cache.").format(share=share)
         preemptions = self.server.grown("preemptions")
         if preemptions > 0:
-            yield _("The server preempted {n:,.0f} requests.").format(n=preemptions)
+            yield ngettext(
+                "The server preempted {n:,.0f} request.", "The server preempted {n:,.0f} requests.", round(preemptions)
+            ).format(n=preemptions)
 
     def _data(self) -> Iterator[str]:
         summary, off = self.summary, self.summary.mismatch
         if summary.failed:
-            yield _("{n:,} of {all:,} requests failed; they are in no percentile.").format(
-                n=summary.failed, all=summary.requests
-            )
+            yield ngettext(
+                "{n:,} of {all:,} requests failed; it is in no percentile.",
+                "{n:,} of {all:,} requests failed; they are in no percentile.",
+                summary.failed,
+            ).format(n=summary.failed, all=summary.requests)
         if off.output_off:
-            yield _("{n:,} answers were not as long as asked: {got:,} tokens instead of {asked:,}.").format(
-                n=off.output_off, got=off.output_got, asked=off.output_asked
-            )
+            yield ngettext(
+                "{n:,} answer was not as long as asked: {got:,} tokens instead of {asked:,}.",
+                "{n:,} answers were not as long as asked: {got:,} tokens instead of {asked:,}.",
+                off.output_off,
+            ).format(n=off.output_off, got=off.output_got, asked=off.output_asked)
         if off.prompt_off and off.prompt_worst > 1:
-            yield _("{n:,} prompts were not as long as asked, by up to {worst:,} tokens.").format(
-                n=off.prompt_off, worst=off.prompt_worst
-            )
+            yield ngettext(
+                "{n:,} prompt was not as long as asked, by up to {worst:,} tokens.",
+                "{n:,} prompts were not as long as asked, by up to {worst:,} tokens.",
+                off.prompt_off,
+            ).format(n=off.prompt_off, worst=off.prompt_worst)
         if summary.requests and not off.counted_by_server:
             yield _("The server counts no tokens: chunks were counted instead, and prompts taken as asked.")
         ok = summary.by_status.get("ok", 0)
         if 0 < ok < ENOUGH_FOR_P99:
-            yield _("{n:,} requests: a p99 wants {enough:,}.").format(n=ok, enough=ENOUGH_FOR_P99)
+            yield ngettext(
+                "{n:,} request: a p99 wants {enough:,}.", "{n:,} requests: a p99 wants {enough:,}.", ok
+            ).format(n=ok, enough=ENOUGH_FOR_P99)
         if self.interrupted or self.missing:
-            yield _("Cut short: {n:,} requests are missing.").format(n=self.missing)
+            yield ngettext(
+                "Cut short: {n:,} request is missing.", "Cut short: {n:,} requests are missing.", self.missing
+            ).format(n=self.missing)
         if self.gap_s:
-            yield _("Resumed {n} times, each on a server that may have been idle meanwhile.").format(n=len(self.gap_s))
+            yield ngettext(
+                "Resumed {n} time, on a server that may have been idle meanwhile.",
+                "Resumed {n} times, each on a server that may have been idle meanwhile.",
+                len(self.gap_s),
+            ).format(n=len(self.gap_s))
 
 
 @dataclass(frozen=True)

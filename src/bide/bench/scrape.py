@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -159,27 +159,33 @@ async def fetch(target: Target, address: tuple[str, int], path: str) -> bytes | 
             reader, writer = await asyncio.open_connection(*address, ssl=tls, server_hostname=name, limit=1 << 22)
             try:
                 writer.write(target.head("GET", target.base + path) + b"Connection: close\r\n\r\n")
-                whole = await reader.read(-1)
+                return await _content(reader)
             finally:
                 writer.close()
-    except (OSError, TimeoutError):
+    except (OSError, TimeoutError, EOFError, ValueError, asyncio.LimitOverrunError):
         return None
-    head, _blank, content = whole.partition(b"\r\n\r\n")
-    if b" 200 " not in head.split(b"\r\n")[0] + b" ":
-        return None
-    return _unchunked(content) if b"transfer-encoding: chunked" in head.lower() else content
 
 
-def _unchunked(content: bytes) -> bytes:
-    parts = []
-    while content:
-        size, _line, content = content.partition(b"\r\n")
-        length = int(size.partition(b";")[0] or b"0", 16)
-        if not length:
-            break
-        parts.append(content[:length])
-        content = content[length + 2 :]
-    return b"".join(parts)
+async def _content(reader: asyncio.StreamReader) -> bytes | None:
+    """The body of a 200, to the end that its head names: the server may keep the connection open (RFC 9112, 6.3).
+
+    Raises EOFError for one that breaks off, ValueError for lengths that are no numbers.
+    """
+    status, *fields = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
+    if status.split()[1:2] != [b"200"]:
+        return None
+    named = {name.strip(): value.strip() for name, _colon, value in (line.partition(b":") for line in fields)}
+    if named.get(b"transfer-encoding", b"").endswith(b"chunked"):
+        return b"".join([chunk async for chunk in _chunks(reader)])
+    if b"content-length" in named:
+        return await reader.readexactly(int(named[b"content-length"]))
+    return await reader.read(-1)
+
+
+async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """The chunks up to the empty one; what may trail it is not read."""
+    while length := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
+        yield (await reader.readexactly(length + 2))[:-2]
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from bide.bench.result import Cell
 from bide.bench.session import bench
 from bide.bench.target import target_of
 from bide.bench.truth_options import Behaviour
+from bide.i18n import _
 
 _STREAMS = (16, 64, 256, 1024)
 _TTFT_S, _ITL_S, _TOKENS = 0.2, 0.02, 64
@@ -72,13 +73,13 @@ def selftest(say: Callable[[str], None]) -> Selftest:
     lines = []
     with truth_process(Behaviour(ttft_s=_TTFT_S, itl_s=_ITL_S)) as port:
         for streams in _STREAMS:
-            say(f"{streams} streams ...")
+            say(_("{n} streams ...").format(n=streams))
             load = Load("closed", concurrency=streams, requests=max(_FEWEST, 2 * streams))
             lines.append(_line("closed", float(streams), port, load, _TOKENS))
-        say(f"{_RATE:g} requests/s ...")
+        say(_("{rate:g} requests/s ...").format(rate=_RATE))
         lines.append(_line("open", _RATE, port, Load("open", rate=_RATE, duration_s=_SECONDS), _TOKENS))
     with truth_process(Behaviour(ttft_s=0.0, itl_s=0.0)) as port:
-        say(f"{_INSTANT_RATE:g} requests/s ...")
+        say(_("{rate:g} requests/s ...").format(rate=_INSTANT_RATE))
         lines.append(_line("instant", _INSTANT_RATE, port, Load("open", rate=_INSTANT_RATE, duration_s=_SECONDS), 1))
     return Selftest(tuple(lines))
 
@@ -113,7 +114,7 @@ def truth_of(port: int, reset: bool = False) -> dict[str, Any]:
 
 def _line(name: str, level: float, port: int, load: Load, tokens: int) -> Line:
     truth_of(port, reset=True)
-    ask = Ask((load,), prompt="64", answer=str(tokens), model="truth", probe=False, scrape_s=0.0, processes=1)
+    ask = Ask((load,), prompt="64", answer=str(tokens), model="truth", probe=False, scrape_s=0.0, processes=None)
     made = bench(target_of(f"http://127.0.0.1:{port}"), ask)
     return judged(name, level, made.cells[0], truth_of(port))
 

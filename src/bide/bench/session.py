@@ -15,7 +15,7 @@ from bide.bench.cell import CellPlan, play_cell
 from bide.bench.clock import now_ns
 from bide.bench.demand import Demand
 from bide.bench.journal import SCHEMA, CellNotes, Journal, Kept, read_journal
-from bide.bench.kept import closing_of, found_in, kept_cell, made_cell, read_notes
+from bide.bench.kept import asked_in, closing_of, found_in, kept_cell, made_cell, read_notes
 from bide.bench.loads import Load, arrivals_s
 from bide.bench.loop import run_on_loop
 from bide.bench.measure import Going, measure, processes_for
@@ -32,6 +32,8 @@ from bide.errors import BadInput
 from bide.i18n import _
 
 _WARM_CONCURRENCY = 8
+_USUAL_TPOT_S = 0.02
+"""Of a server that was not probed, for the number of client processes alone."""
 Watch = Callable[[int, Load, Going], None]
 
 
@@ -56,7 +58,7 @@ def resume(target: Target, journal: Path, watch: Watch = _unwatched) -> Bench:
     kept = read_journal(journal)
     if kept.settings["url"] != target.shown:
         raise BadInput("url", target.shown, _("the server of the journal, {url}").format(url=kept.settings["url"]))
-    ask = Ask.from_dict(kept.settings["ask"])
+    ask = asked_in(kept, journal, "resume")
     session = _begun(target, ask, kept.settings["salt"], watch)
     session.kept = kept
     session.journal = Journal(journal, fresh=False)
@@ -92,7 +94,8 @@ class Session:
                 found = found_in(ask, self.cells)
         finally:
             self.journal.close()
-        return Bench(self.settings, tuple(self.cells), found, read_notes(self.kept))
+        notes = (*read_notes(self.kept), *_journal_notes(self.journal))
+        return Bench(self.settings, tuple(self.cells), found, notes)
 
     def _first(self) -> Load:
         """Where a search begins: as asked, or at the rate of one request after another."""
@@ -160,11 +163,19 @@ class Session:
     def _processes(self, plan: CellPlan) -> int:
         if self.ask.processes is not None:
             return self.ask.processes
-        stay_s = self._stay_s(plan.demand)
+        stay_s = self._stay_s(plan.demand) if self.probed else plan.demand.mean_output_tokens * _USUAL_TPOT_S
         per_s = plan.load.rate if plan.load.kind != "closed" else (plan.load.concurrency or 1) / max(stay_s, 1e-3)
         if plan.demand.arrival_s is not None and len(plan.demand) > 1:
             per_s = len(plan.demand) / max(1e-3, float(plan.demand.arrival_s[-1]))
         return processes_for((per_s or 0.0) * plan.demand.mean_output_tokens, per_s or 0.0)
+
+
+def _journal_notes(journal: Journal) -> list[str]:
+    if not journal.trouble:
+        return []
+    return [
+        _("the journal {path} ends early, these figures do not: {why}").format(path=journal.path, why=journal.trouble)
+    ]
 
 
 def asked_requests(plan: CellPlan) -> int | None:
@@ -197,7 +208,7 @@ def _begun(target: Target, ask: Ask, salt: int, watch: Watch) -> Session:
 
 async def _looked(target: Target, ask: Ask, ribbon: Ribbon) -> tuple[Probe | None, str, dict[str, Any]]:
     """The probe, the model's name, and what the server says of its start."""
-    asker = Asker(target)
+    asker = Asker(target, ask.rules.timeout_s)
     try:
         probed = None
         if ask.probe:

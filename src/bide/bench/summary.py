@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +11,8 @@ from bide import metrics
 from bide.bench.flight import Flight, Mismatch, flight_of, mismatch_of
 from bide.bench.outcome import Outcome
 from bide.bench.window import Window, measured, window_of
-from bide.bootstrap import block_count, percentile_intervals, share_interval
+from bide.bootstrap import block_count
+from bide.figures import Goodput, goodput_of, percentile_ends
 from bide.records import RequestTable
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Booleans = NDArray[np.bool_]
+    Ints = NDArray[np.int64]
 
 Metric = Literal["ttft", "ttfc", "tpot", "itl", "chunk_gap", "e2e"]
 METRICS: tuple[Metric, ...] = ("ttft", "ttfc", "tpot", "itl", "chunk_gap", "e2e")
@@ -49,17 +51,6 @@ class Latency:
 
     def at(self, percent: int) -> float:
         return next((each.value for each in self.percentiles if each.percent == percent), float("nan"))
-
-
-@dataclass(frozen=True, slots=True)
-class Goodput:
-    """Requests that met every limit, of all that were due in the window, failures included."""
-
-    limits_s: Mapping[str, float]
-    share: float
-    low_share: float
-    high_share: float
-    requests_per_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +95,7 @@ def summarise(
     stay_s = float(np.nanmean(metrics.e2e_s(table)[inside])) if (table.status[inside] == "ok").any() else 0.0
     blocks = block_count(window.seconds, stay_s)
     ended = (table.status == "ok") & _within(table.last_token_s, window)
-    stamps, tokens = _stamps(table)
-    came = _within(stamps, window)
+    came, peak = _came(table, window)
     sent = np.isfinite(table.sent_s) & _within(table.sent_s, window)
     statuses = Counter(table.status[inside].tolist())
     ok = inside & (table.status == "ok")
@@ -116,13 +106,13 @@ def summarise(
         dict(statuses),
         dict(Counter(text for text in table.error[inside].tolist() if text).most_common(8)),
         tuple(_latencies(table, inside, blocks)),
-        _goodput(table, inside, limits_s, blocks, seconds) if limits_s else None,
+        goodput_of(table, inside, limits_s, blocks, seconds) if limits_s else None,
         float(inside.sum()) / seconds,
         float(sent.sum()) / seconds,
         float(ended.sum()) / seconds,
         float(table.prompt_tokens[ended].sum()) / seconds,
-        float(tokens[came].sum()) / seconds,
-        _peak(stamps[came], tokens[came]),
+        came / seconds,
+        peak,
         flight_of(table, outcomes, window),
         int(table.cached_tokens[ok].sum()) / prompts if prompts else 0.0,
         mismatch_of(outcomes),
@@ -134,91 +124,55 @@ def _within(times_s: Floats, window: Window) -> Booleans:
     return found
 
 
-def _stamps(table: RequestTable) -> tuple[Floats, Floats]:
-    """When tokens came, of all requests that got any, and how many at each time."""
+def _came(table: RequestTable, window: Window) -> tuple[int, float]:
+    """Tokens that came in the window, of whatever request, and the most of them in any second."""
     import numpy as np
 
     kept = [times for times in table.token_times_s or () if len(times)]
-    times = np.sort(np.concatenate(kept)) if kept else np.empty(0)
-    return times, np.ones(len(times))
+    if not kept:
+        return 0, 0.0
+    stamps = np.concatenate(kept)
+    stamps = stamps[_within(stamps, window)]
+    stamps.sort()
+    most = (np.searchsorted(stamps, stamps + _PEAK_S) - np.arange(len(stamps))).max() if len(stamps) else 0
+    return len(stamps), float(most) / _PEAK_S
 
 
-def _peak(stamps: Floats, tokens: Floats) -> float:
-    """Most tokens in any one second, wherever it begins."""
-    import numpy as np
-
-    if not len(stamps):
-        return 0.0
-    return float((np.searchsorted(stamps, stamps + _PEAK_S) - np.arange(len(stamps))).max()) / _PEAK_S
-
-
-def _latencies(table: RequestTable, inside: Booleans, blocks: int) -> list[Latency]:
+def _latencies(table: RequestTable, inside: Booleans, blocks: int) -> Iterator[Latency]:
+    """Each metric that there is, in the order of METRICS; long columns are held no longer than needed."""
     import numpy as np
 
     arrivals = table.arrival_s[inside]
-    gap_times, gaps, gap_tokens = metrics.chunk_gaps(_rows(table, inside))
-    several = bool((gap_tokens > 1).any())
+    yield _latency("ttft", arrivals, metrics.ttft_s(table)[inside], blocks)
     content_s = np.where(table.status == "ok", table.first_content_s - table.arrival_s, np.nan)[inside]
-    reasons = bool(
-        (table.first_content_s > table.first_token_s).any() or np.isnan(content_s[table.status[inside] == "ok"]).any()
-    )
-    spread_times = np.repeat(gap_times, gap_tokens)
-    found: dict[Metric, tuple[Floats, Floats]] = {
-        "ttft": (arrivals, metrics.ttft_s(table)[inside]),
-        "tpot": (arrivals, metrics.tpot_s(table)[inside]),
-        "itl": (spread_times, np.repeat(gaps / np.maximum(gap_tokens, 1), gap_tokens)),
-        "e2e": (arrivals, metrics.e2e_s(table)[inside]),
-    }
-    if reasons:
-        found["ttfc"] = (arrivals, content_s)
-    if several:
-        found["chunk_gap"] = (gap_times, gaps)
-    return [_latency(metric, *found[metric], blocks) for metric in METRICS if metric in found]
+    if (table.first_content_s > table.first_token_s).any() or np.isnan(content_s[table.status[inside] == "ok"]).any():
+        yield _latency("ttfc", arrivals, content_s, blocks)
+    yield _latency("tpot", arrivals, metrics.tpot_s(table)[inside], blocks)
+    yield from _gaps(*metrics.chunk_gaps(table.taken(np.flatnonzero(inside))), blocks)
+    yield _latency("e2e", arrivals, metrics.e2e_s(table)[inside], blocks)
 
 
-def _rows(table: RequestTable, inside: Booleans) -> RequestTable:
-    """The rows of `inside`."""
-    import dataclasses
-
+def _gaps(times_s: Floats, gaps_s: Floats, tokens: Ints, blocks: int) -> Iterator[Latency]:
+    """Between tokens, and between chunks where some hold several."""
     import numpy as np
 
-    kept = np.flatnonzero(inside)
-    columns = {each.name: getattr(table, each.name) for each in dataclasses.fields(table)}
-    times = columns.pop("token_times_s")
-    return RequestTable(
-        **{name: column[kept] for name, column in columns.items()},
-        token_times_s=None if times is None else tuple(times[row] for row in kept.tolist()),
-    )
+    if not (tokens > 1).any():
+        yield _latency("itl", times_s, gaps_s, blocks)
+        return
+    yield _latency("itl", np.repeat(times_s, tokens), np.repeat(gaps_s / np.maximum(tokens, 1), tokens), blocks)
+    yield _latency("chunk_gap", times_s, gaps_s, blocks)
 
 
 def _latency(metric: Metric, times_s: Floats, values: Floats, blocks: int) -> Latency:
     import numpy as np
 
     there = np.isfinite(values)
-    times_s, values = times_s[there], values[there]
+    if not there.all():
+        times_s, values = times_s[there], values[there]
     if not len(values):
         return Latency(metric, 0, float("nan"), ())
-    intervals = percentile_intervals(times_s, values, PERCENTS, blocks)
     made = []
-    for percent, value, (low, high) in zip(PERCENTS, np.percentile(values, PERCENTS).tolist(), intervals, strict=True):
+    for percent, value, low, high in percentile_ends(times_s, values, PERCENTS, blocks):
         enough = len(values) * (1 - percent / 100) >= _FEWEST_BEYOND
-        made.append(
-            Percentile(percent, value, min(low, value) if enough else None, max(high, value) if enough else None)
-        )
+        made.append(Percentile(percent, value, low if enough else None, high if enough else None))
     return Latency(metric, len(values), float(values.mean()), tuple(made))
-
-
-def _goodput(
-    table: RequestTable, inside: Booleans, limits_s: Mapping[str, float], blocks: int, seconds: float
-) -> Goodput:
-    """A request without a time between tokens meets any limit on it."""
-    import numpy as np
-
-    good = table.status == "ok"
-    for name, limit_s in limits_s.items():
-        values = metrics.latency_s(table, name)  # type: ignore[arg-type]  # checked where they are read
-        good = good & ((values <= limit_s) | (np.isnan(values) & (name == "tpot")))
-    met = good[inside]
-    share = float(met.mean()) if len(met) else float("nan")
-    low, high = share_interval(table.arrival_s[inside], met, blocks)
-    return Goodput(dict(limits_s), share, min(low, share), max(high, share), float(met.sum()) / seconds)

@@ -20,6 +20,7 @@ PATHS: Mapping[Endpoint, str] = {"chat": "/v1/chat/completions", "completions": 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _HIDDEN = "***"
 _SHORTEST_SECRET = 4
+_FIELDS = (("Accept", "*/*"), ("Accept-Encoding", "identity"), ("User-Agent", "bide"))
 _OWN_HEADERS = ("host", "content-length", "content-type", "transfer-encoding", "connection")
 
 
@@ -67,7 +68,7 @@ class Target:
     def head(self, method: str, path: str) -> bytes:
         """The request's head as far as it is the same every time, without the blank line."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        own = (("Host", f"{host}:{self.port}"), ("Accept", "*/*"), ("User-Agent", "bide"))
+        own = (("Host", f"{host}:{self.port}"), *_FIELDS)
         lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in (*own, *self.headers))]
         return ("\r\n".join(lines) + "\r\n").encode("latin-1")
 

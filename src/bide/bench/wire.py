@@ -10,6 +10,12 @@ import httptools
 from bide.bench.clock import now_ns
 from bide.bench.exchange import BATCH, Exchange
 
+_BLANK_LINE = b"\r\n\r\n"
+_TWO_BLANK_LINES = b"\n\r\n\r\n"
+"""What the end of a response cannot be: an event whose lines end in CRLF, in its HTTP chunk."""
+_SHORT = 5
+"""Bytes of the shortest end of a chunked response, `0` and two line ends: less may be a part of it."""
+
 
 class Owner(Protocol):
     """Whoever holds connections and hears what happens on them."""
@@ -51,19 +57,35 @@ class Connection(asyncio.Protocol):
         if exchange is None:
             self.abort()
             return
-        pieces = exchange.pieces
-        pieces.append((stamp_ns, data))
-        if exchange.eager or data.endswith(b"\r\n\r\n") or len(data) < 5:
+        exchange.stamps_ns.append(stamp_ns)
+        parts = exchange.parts
+        parts.append(data)
+        if exchange.eager or len(data) < _SHORT or data.endswith(_BLANK_LINE):
+            self._look(exchange, data)
+        elif len(parts) == BATCH:
+            self._owner.read_later(exchange)
+
+    def _look(self, exchange: Exchange, data: bytes) -> None:
+        """Understand at once what may be the end; a head that promises HTTP chunks can wait."""
+        if exchange.eager:
+            exchange.eager = not promises_chunks(data)
+            late = not exchange.eager and not data.endswith(_BLANK_LINE)
+        else:
+            late = data.endswith(_TWO_BLANK_LINES)
+        if not late:
             self.understand(exchange)
-        elif len(pieces) == BATCH:
+        elif len(exchange.parts) >= BATCH:
             self._owner.read_later(exchange)
 
     def understand(self, exchange: Exchange) -> None:
         """Parse what has come of `exchange`, and say so where that was all of it."""
         try:
             exchange.feed()
+        except httptools.HttpParserUpgrade:
+            self._drop(exchange, "the server changed to another protocol")
+            return
         except httptools.HttpParserError as error:
-            self._drop(exchange, "bad_response", str(error) or "not HTTP")
+            self._drop(exchange, str(error.__context__ or error) or "not HTTP")
             return
         if exchange.complete and self.exchange is exchange:
             self.exchange = None
@@ -90,7 +112,13 @@ class Connection(asyncio.Protocol):
         if self.transport is not None:
             self.transport.abort()
 
-    def _drop(self, exchange: Exchange, status: str, why: str) -> None:
+    def _drop(self, exchange: Exchange, why: str) -> None:
         self.abort()
         exchange.status = "bad_response"
         self._owner.broken(self, exchange, why)
+
+
+def promises_chunks(data: bytes) -> bool:
+    """Whether a response that begins so is a success in HTTP chunks, whose end is seen without reading it all."""
+    end = data.find(_BLANK_LINE)
+    return end > 0 and data.startswith(b"HTTP/1.1 200") and b"\r\ntransfer-encoding: chunked" in data[:end].lower()

@@ -34,6 +34,7 @@ def calibration_dict(made: Calibration) -> dict[str, Any]:
             **made.law.law.to_dict(),
             "relative_error": {name: number(value) for name, value in made.law.relative_error.items()},
             "requests_played": made.law.played,
+            "runs_replayed": made.replayed,
         },
         "log": log_dict(made.log, made.deployment) if made.log else None,
         "unused": [unused_dict(each) for each in made.unused],

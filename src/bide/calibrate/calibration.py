@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bide.bench.formats.reading import read_runs
 from bide.bench.formats.values import Run
+from bide.calibrate import replay
 from bide.calibrate.law_fit import FittedLaw, fit_law, law_points
 from bide.calibrate.left_out import FEWEST_LEVELS, left_out_predictions, levels, own_spread
 from bide.calibrate.logs import EngineLog, pool_bytes_of, read_log
@@ -22,10 +23,11 @@ from bide.calibrate.runs import LeftOut, Usable, sorted_out
 from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.facts.gpus import UNLISTED
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.physics.own import Own, identity, pool_identity, with_own_pool
 from bide.physics.profile import Profile, load_profile, profile_dict
 from bide.simulate.cases import case_of, reached_of
+from bide.simulate.replica_setup import ReplicaSetup, setup_of_case
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +68,9 @@ class Calibration:
     unused: tuple[LeftOut, ...] = ()
     terms: tuple[FittedTerm, ...] = ()
     law: FittedLaw | None = None
+    replayed: int = 0
+    """Runs of a fitted law that were judged by playing their requests through the simulator; the others by the closed
+    forms."""
     log: EngineLog | None = None
     warnings: tuple[str, ...] = ()
 
@@ -154,7 +159,9 @@ def _named(profile: Profile, deployment: Deployment, runs: int, name: str) -> Pr
     today = datetime.now(UTC).date().isoformat()
     made = profile.own
     assert made is not None
-    said = _("{n} runs of {model} on {gpu}, {date}").format(n=runs, model=deployment.model.name, gpu=gpu, date=today)
+    said = ngettext("{n} run of {model} on {gpu}, {date}", "{n} runs of {model} on {gpu}, {date}", runs).format(
+        n=runs, model=deployment.model.name, gpu=gpu, date=today
+    )
     text = said if runs else ""
     return replace(
         profile,
@@ -191,16 +198,23 @@ def _fitted_law(usable: Sequence[Usable], points: Sequence[Measured], base: Prof
     def without(rows: NDArray[np.intp], rest: NDArray[np.intp]) -> Mapping[str, Floats]:
         kept = [int(row) for row in rest]
         law = fit_law([points[row] for row in kept], [runs[row] for row in kept], quick=True).law
-        return law_points(law, [points[int(row)] for row in rows])
+        some, theirs = [points[int(row)] for row in rows], [runs[int(row)] for row in rows]
+        made = replace(base, own=replace(own, law=law))
+        return replay.predictions(some, theirs, lambda: _setup(points, made), law_points(law, some))
 
     held_out = left_out_predictions(points, without)
     made = replace(base, own=replace(own, law=found.law, spread=own_spread(points, held_out)))
-    before = _before(points, base)
-    fits = _point_fits(usable, before, law_points(found.law, points), held_out)
-    return Calibration(points[0].deployment, made, base, fits, law=found)
+    after = replay.predictions(points, runs, lambda: _setup(points, made), law_points(found.law, points))
+    fits = _point_fits(usable, _before(points, runs, base), after, held_out)
+    played = sum(replay.is_listed(run) for run in runs)
+    return Calibration(points[0].deployment, made, base, fits, law=found, replayed=played)
 
 
-def _before(points: Sequence[Measured], base: Profile) -> Mapping[str, Floats]:
+def _setup(points: Sequence[Measured], profile: Profile) -> ReplicaSetup:
+    return setup_of_case(case_of(points[0].deployment, True), profile)
+
+
+def _before(points: Sequence[Measured], runs: Sequence[Run], base: Profile) -> Mapping[str, Floats]:
     """What the profile said at first; nothing for hardware that no catalogue knows."""
     import numpy as np
 
@@ -208,7 +222,7 @@ def _before(points: Sequence[Measured], base: Profile) -> Mapping[str, Floats]:
     if gpu is None or gpu.id == UNLISTED:
         return {metric: np.full(len(points), np.nan) for metric in OBSERVED}
     problem = own_problem(points, base)
-    return predictions(problem, problem.prior)
+    return replay.predictions(points, runs, lambda: _setup(points, base), predictions(problem, problem.prior))
 
 
 def _point_fits(

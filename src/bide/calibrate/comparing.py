@@ -11,13 +11,16 @@ from bide.bench.formats.values import Run
 from bide.calibrate.sides import Side, Value, measured_side, predicted_sides, sides_of
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
-from bide.i18n import _
+from bide.i18n import _, numeral
 
-Verdict = Literal["same", "beyond", "unknown"]
-"""`same`: the intervals meet. `beyond`: they do not. `unknown`: neither side has one."""
+Verdict = Literal["same", "beyond", "unknown", "given"]
+"""`same`: the intervals meet. `beyond`: they do not. `unknown`: neither side has one. `given`: the client set it."""
 METRICS = ("ttft", "tpot", "itl", "e2e", "requests_per_s", "output_tokens_per_s")
 _SAME_LEVEL = 0.03
 _OTHER_LENGTHS = 0.1
+_RATES = ("requests_per_s", "output_tokens_per_s")
+_BEHIND = 0.05
+"""A server that answers so much less than it is sent cannot keep up: what it does answer is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class Row:
     percent: float | None
     a: Value
     b: Value
+    given: bool = False
+    """Whether it is what the clients sent, and no outcome."""
 
     @property
     def ratio(self) -> float | None:
@@ -38,12 +43,14 @@ class Row:
     def ratio_ends(self) -> tuple[float, float] | None:
         """From B's low end over A's high one to the reverse; a side without an interval counts as exact."""
         (a_low, a_high), (b_low, b_high) = _ends(self.a), _ends(self.b)
-        if self.verdict == "unknown" or a_low <= 0 or a_high <= 0:
+        if self.verdict in ("unknown", "given") or a_low <= 0 or a_high <= 0:
             return None
         return b_low / a_high, b_high / a_low
 
     @property
     def verdict(self) -> Verdict:
+        if self.given:
+            return "given"
         if self.a.low is None and self.b.low is None:
             return "unknown"
         (a_low, a_high), (b_low, b_high) = _ends(self.a), _ends(self.b)
@@ -117,8 +124,9 @@ def _loads(sides: Sequence[Side]) -> str:
 
 
 def _load(side: Side) -> str:
-    level = "?" if side.level is None else f"{side.level:g}"
-    return {"concurrency": f"c={level}", "requests_per_s": f"{level}/s", "batch": f"batch {level}"}.get(side.kind, "?")
+    level = "?" if side.level is None else numeral(side.level, "g")
+    words = {"concurrency": "c={value}", "requests_per_s": _("{value} requests/s"), "batch": _("batch {value}")}
+    return words.get(side.kind, "?").format(value=level)
 
 
 def _matched(first: Sequence[Side], second: Sequence[Side]) -> tuple[list[Pair], list[str]]:
@@ -145,13 +153,22 @@ def _same_load(one: Side, two: Side) -> bool:
 
 
 def _pair(a: Side, b: Side) -> Pair:
+    given = _RATES if _keeps_up(a) and _keeps_up(b) else ()
     rows = tuple(
-        Row(metric, percent, a.figures[(metric, percent)], b.figures[(metric, percent)])
+        Row(metric, percent, a.figures[(metric, percent)], b.figures[(metric, percent)], metric in given)
         for metric in METRICS
         for percent in _percents(a, metric)
         if (metric, percent) in b.figures
     )
     return Pair(a, b, rows, tuple(_notes(a, b)))
+
+
+def _keeps_up(side: Side) -> bool:
+    """Whether as many requests were answered as were sent in an open loop: then all rates are the clients' choice."""
+    answered = side.figures.get(("requests_per_s", None))
+    if side.kind != "requests_per_s" or not side.level or answered is None:
+        return False
+    return answered.value >= side.level * (1 - _BEHIND)
 
 
 def _percents(side: Side, metric: str) -> list[float | None]:

@@ -11,7 +11,7 @@ from bide.bench.formats.values import Metric, Run
 from bide.bench.window import measured, window_of
 from bide.calibrate.points import Measured
 from bide.errors import BideError
-from bide.facts.deployment import Deployment
+from bide.facts.deployment import SPLIT_KEYS, Deployment
 from bide.facts.gpus import UNLISTED, find_gpu
 from bide.facts.models import load_model
 from bide.i18n import _
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _TAIL = 0.05
 """Of each side of a run's TTFTs: left out of their mean, because one stall would outweigh a hundred requests."""
-_SPLIT = ("tp", "pp", "dp", "ep")
 _IN_FLIGHT = 0.98
 _BURSTY = 0.5
 _KEYS: Mapping[Metric, str] = {"ttft": "ttft_s", "tpot": "tpot_s", "e2e": "e2e_s"}
@@ -102,7 +101,7 @@ def _other_deployment(run: Run, deployment: Deployment) -> Iterator[str]:
         name = _found(lambda: load_model(stated["model"]).name)
         if name is not None and name != deployment.model.name:
             yield _("measured with {other}, not {model}").format(other=name, model=deployment.model.name)
-    for key in _SPLIT:
+    for key in SPLIT_KEYS:
         value = stated.get(key)
         if isinstance(value, int | str) and str(value).isdecimal() and int(value) != getattr(deployment, key):
             yield _("measured with {key} {other}, not {own}").format(key=key, other=value, own=getattr(deployment, key))
@@ -144,11 +143,11 @@ def _middle(run: Run, metric: Metric) -> float | None:
     if metric == "ttft" and run.table is not None:
         table = run.table
         inside = measured(table, window_of(table)) & (table.status == "ok")
-        return _trimmed(metrics.ttft_s(table)[inside])
+        return trimmed(metrics.ttft_s(table)[inside])
     return figures.middle_s
 
 
-def _trimmed(values: Floats) -> float | None:
+def trimmed(values: Floats) -> float | None:
     import numpy as np
 
     there = np.sort(values[np.isfinite(values)])

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
 from bide.bench.formats.numbers import items, mapping, number, percent_of, positive
 from bide.bench.formats.reading import read_runs
 from bide.bench.formats.values import Figures, LoadKind, Run
-from bide.errors import BadInput
+from bide.calibrate.replay import is_listed, simulated
+from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.i18n import _
 from bide.simulate.curve import points
 from bide.simulate.operating import Load, Mix, Point
+from bide.simulate.replica_setup import ReplicaSetup, setup_of
+from bide.simulate.simulation_dict import simulation_dict
 
+_RATES = ("requests_per_s", "output_tokens_per_s")
 MEAN = None
 """A percentile's place for the mean."""
 
@@ -43,6 +47,8 @@ class Side:
     prompt_tokens: float | None = None
     output_tokens: float | None = None
     doubts: tuple[str, ...] = ()
+    run: Run | None = None
+    """What a measured side was made of."""
 
 
 def sides_of(path: Path, field: str) -> list[Side]:
@@ -85,6 +91,7 @@ def measured_side(run: Run) -> Side:
         run.prompt_tokens,
         run.output_tokens,
         doubts,
+        run,
     )
 
 
@@ -103,9 +110,10 @@ def _values(figures: Figures) -> dict[float | None, Value]:
 
 
 def predicted_sides(measured: list[Side], deployment: Deployment, profile: Path | None) -> list[Side]:
-    """What a deployment would do under the very loads that were measured: means of the closed forms.
+    """What a deployment would do under the very loads that were measured.
 
-    Raises BadInput for a measurement that does not say its load and lengths.
+    Where a result lists its requests they are played through the simulator, which has percentiles; the others get the
+    means of the closed forms. Raises BadInput for a measurement that does not say its load and lengths.
     """
     asked = []
     for side in measured:
@@ -114,7 +122,32 @@ def predicted_sides(measured: list[Side], deployment: Deployment, profile: Path 
         asked.append((deployment, Mix(side.prompt_tokens, side.output_tokens), Load(side.kind, side.level)))
     gpu = deployment.gpu.id if deployment.gpu else ""
     name = f"{deployment.model.name}, {deployment.replica_gpus} x {gpu}"
-    return [_point_side(point, name) for point in points(asked, profile)]
+    by_means = [_point_side(point, name) for point in points(asked, profile)]
+    if not any(side.run is not None and is_listed(side.run) for side in measured):
+        return by_means
+    setup = setup_of(deployment, profile)
+    return [_played_side(side, plain, setup) or plain for side, plain in zip(measured, by_means, strict=True)]
+
+
+def _played_side(side: Side, plain: Side, setup: ReplicaSetup) -> Side | None:
+    """`plain` with the simulator's figures; None where there are no requests to play, or none that fits.
+
+    A mean gets the interval of the closed form's, as a share of it: both rest on the same step times.
+    """
+    try:
+        made = None if side.run is None else simulated(side.run, setup)
+    except CannotBeMet:
+        made = None
+    if made is None:
+        return None
+    found = dict(_latencies(simulation_dict(made)["latency"]))
+    for (metric, percent), value in found.items():
+        known = plain.figures.get((metric, MEAN))
+        if percent is MEAN and known is not None and known.low is not None and known.high is not None:
+            scale = value.value / known.value
+            found[(metric, MEAN)] = Value(value.value, known.low * scale, known.high * scale)
+    rates = {key: value for key, value in plain.figures.items() if key not in found and key[0] in _RATES}
+    return replace(plain, what="simulation", figures=found | rates)
 
 
 def _point_side(point: Point, name: str) -> Side:
@@ -172,16 +205,7 @@ def _metric(key: str) -> str:
 
 def _simulation_side(found: Mapping[str, Any], path: Path, field: str) -> Side:
     """`bide simulate --json`: each percentile lies between the widest of its two intervals."""
-    figures: dict[tuple[str, float | None], Value] = {}
-    for metric, said in mapping(found.get("latency")).items():
-        mean = number(mapping(said).get("mean_s"))
-        if mean is not None:
-            figures[(metric, MEAN)] = Value(mean)
-        for name, each in mapping(said).items():
-            percent = percent_of(str(name).removesuffix("_s"))
-            value = number(mapping(each).get("value"))
-            if percent is not None and value is not None:
-                figures[(metric, percent)] = Value(value, *_widest(mapping(each), value))
+    figures = dict(_latencies(mapping(found.get("latency"))))
     rates = mapping(found.get("rates"))
     for key, name in (("completed_per_s", "requests_per_s"), ("output_tokens_per_s", "output_tokens_per_s")):
         value = positive(rates.get(key))
@@ -191,6 +215,19 @@ def _simulation_side(found: Mapping[str, Any], path: Path, field: str) -> Side:
         raise BadInput(field, str(path), _("a simulation with latencies in it"))
     rate = positive(mapping(found.get("workload")).get("requests_per_s"))
     return Side(str(path), "simulation", "requests_per_s" if rate else "unknown", rate, figures)
+
+
+def _latencies(latency: Mapping[str, Any]) -> Iterator[tuple[tuple[str, float | None], Value]]:
+    """Of `bide simulate --json`."""
+    for metric, said in latency.items():
+        mean = number(mapping(said).get("mean_s"))
+        if mean is not None:
+            yield (metric, MEAN), Value(mean)
+        for name, each in mapping(said).items():
+            percent = percent_of(str(name).removesuffix("_s"))
+            value = number(mapping(each).get("value"))
+            if percent is not None and value is not None:
+                yield (metric, percent), Value(value, *_widest(mapping(each), value))
 
 
 def _widest(said: Mapping[str, Any], value: float) -> tuple[float | None, float | None]:

@@ -5,29 +5,27 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bide.cli.bench_live import Live
 from bide.cli.bench_options import ask, bench_options, target
-from bide.cli.options import json_option
-from bide.cli.output import json_text, note, print_json, print_table, say, write_output
-from bide.errors import BadInput
+from bide.cli.options import Written, json_option, outputs_option
+from bide.cli.output import json_text, note, print_json, print_table, say, write_file, write_output, writing
+from bide.errors import BadInput, BideError
 from bide.i18n import _
 
 if TYPE_CHECKING:
-    from bide.bench.loads import Load
-    from bide.bench.measure import Going
     from bide.bench.result import Bench
 
 _TABLES = (".parquet", ".csv", ".jsonl")
 _REPORTS = (".html", ".md", ".json", ".png", ".svg")
-_SUFFIXES = (*_TABLES, *_REPORTS)
 _INTERRUPTED = 130
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Of numpy's linear algebra, which nothing here uses: idle threads cost memory and wake up."""
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(
@@ -36,18 +34,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("url", required=False)
 @bench_options
 @click.option("--selftest", is_flag=True, help=_("Measure a server whose times are known: what can this machine do?"))
-@click.option("--vllm-json", type=_FILE, metavar="FILE", help=_("The result as `vllm bench serve` writes it."))
+@click.option("--vllm-json", type=Written(), metavar="FILE", help=_("The result as `vllm bench serve` writes it."))
 @json_option
-@click.option(
-    "-o",
-    "--output",
-    multiple=True,
-    type=_FILE,
-    metavar="FILE",
-    help=_("Requests ({tables}) or the report ({reports}), by suffix. Repeatable.").format(
-        tables=", ".join(_TABLES), reports=", ".join(_REPORTS)
-    ),
-)
+@outputs_option(_TABLES, _REPORTS)
 def command(
     url: str | None,
     asked: dict[str, Any],
@@ -57,9 +46,6 @@ def command(
     output: Sequence[Path],
 ) -> int:
     """Measure, print, write. Exit 1: no load met the objectives, or nothing succeeded."""
-    for path in output:
-        if path.suffix.lower() not in _SUFFIXES:
-            raise BadInput("output", str(path), _("a file ending in {suffixes}").format(suffixes=", ".join(_SUFFIXES)))
     if selftest:
         return _selftest(as_json)
     made = _measured(url, asked)
@@ -67,10 +53,7 @@ def command(
         print_json("bench", made.to_dict())
     else:
         _print(made)
-    for path in output:
-        _write(made, path)
-    if vllm_json is not None:
-        _write_vllm(made, vllm_json)
+    _write_all(made, output, vllm_json)
     return _exit_code(made)
 
 
@@ -86,7 +69,7 @@ def _measured(url: str | None, asked: dict[str, Any]) -> Bench:
         os.environ.setdefault(name, "1")
     from bide.bench.session import bench, resume
 
-    live = _Live()
+    live = Live()
     try:
         if asked["resume"]:
             from bide.bench.journal import read_journal
@@ -106,25 +89,6 @@ def _journal_name() -> Path:
     from datetime import datetime
 
     return Path(f"bide-bench-{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}.jsonl")
-
-
-class _Live:
-    """One line on stderr, where that is a terminal: cheap enough not to disturb what it shows."""
-
-    def __init__(self) -> None:
-        self._shown = False
-
-    def __call__(self, number: int, load: Load, going: Going) -> None:
-        if not sys.stderr.isatty():
-            return
-        from bide.report.bench_text import progress
-
-        click.echo(f"\r{progress(number, load, going):100.100}", err=True, nl=False)
-        self._shown = True
-
-    def clear(self) -> None:
-        if self._shown:
-            click.echo("\r" + " " * 100 + "\r", err=True, nl=False)
 
 
 def _print(made: Bench) -> None:
@@ -147,16 +111,26 @@ def _print(made: Bench) -> None:
         say(line, hang=2)
 
 
+def _write_all(made: Bench, output: Sequence[Path], vllm_json: Path | None) -> None:
+    """Every file that can be written, then the first error of those that cannot: nothing measured is lost for one."""
+    errors: list[BideError] = []
+    writes = [partial(_write, made, path) for path in output]
+    for write in (*writes, *((partial(_write_vllm, made, vllm_json),) if vllm_json is not None else ())):
+        try:
+            write()
+        except BideError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
 def _write(made: Bench, path: Path) -> None:
     from bide.report import bench_files as files
     from bide.report import bench_page as page
 
     if path.suffix.lower() in _TABLES:
-        try:
+        with writing(path):
             files.write_requests(made, path)
-        except OSError as error:
-            raise BadInput("output", str(path), _("a file that can be written"), str(error.strerror)) from error
-        note(_("wrote {path}").format(path=path))
         return
     writers: dict[str, Callable[[], str | bytes]] = {
         ".html": lambda: page.bench_page(made),
@@ -175,11 +149,7 @@ def _write_vllm(made: Bench, path: Path) -> None:
     from bide.bench.vllm_json import vllm_result
 
     lines = [json.dumps(vllm_result(made, cell), allow_nan=False) for cell in made.cells]
-    try:
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise BadInput("vllm_json", str(path), _("a file that can be written"), str(error.strerror)) from error
-    note(_("wrote {path}").format(path=path))
+    write_file(path, "\n".join(lines) + "\n", "vllm_json")
 
 
 def _selftest(as_json: bool) -> int:

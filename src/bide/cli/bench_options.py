@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bide.cli.options import TOKENS, Function, Quantity
+from bide.cli.options import POSITIVE, TOKENS, Function, Quantity, Written
 from bide.errors import BadInput
 from bide.i18n import _
 from bide.units import parse_seconds
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _SECONDS = Quantity("seconds", parse_seconds)
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_POSITIVE = click.FloatRange(0, min_open=True)
 _MOST_LEVELS = 64
 LIMITED = ("ttft", "tpot", "e2e")
 _ROUNDS = 10
@@ -31,21 +30,21 @@ _DURATION_S = 60.0
 
 def _load_flags() -> list[Function]:
     return [
-        click.option("--rate", type=_POSITIVE, help=_("Open loop: requests a second, whatever the answers take.")),
+        click.option("--rate", type=POSITIVE, help=_("Open loop: requests a second, whatever the answers take.")),
         click.option("--concurrency", type=click.IntRange(1), help=_("Closed loop: users that wait for their answer.")),
         click.option("--workload", metavar="FILE", help=_("Play a trace, a log or a workload file, at its own times.")),
-        click.option("--scale", type=_POSITIVE, help=_("Play the workload so many times as fast.")),
+        click.option("--scale", type=POSITIVE, help=_("Play the workload so many times as fast.")),
         click.option("--follow-sessions", is_flag=True, help=_("Further turns wait for the answer before, and think.")),
         click.option("--arrivals", type=click.Choice(["poisson", "gamma", "constant"]), default="poisson"),
-        click.option("--burstiness", type=_POSITIVE, help=_("Shape of gamma gaps: 1 is Poisson, less has bursts.")),
-        click.option("--ramp", type=_POSITIVE, metavar="FROM", help=_("Begin here and grow evenly to the load.")),
+        click.option("--burstiness", type=POSITIVE, help=_("Shape of gamma gaps: 1 is Poisson, less has bursts.")),
+        click.option("--ramp", type=POSITIVE, metavar="FROM", help=_("Begin here and grow evenly to the load.")),
         click.option("--requests", type=click.IntRange(1), help=_("How many, at each level.")),
         click.option("--duration", type=_SECONDS, help=_("How long, at each level.")),
         click.option("--think", type=_SECONDS, default=0.0, help=_("Closed loop: pause of a user after an answer.")),
         click.option("--spread", type=_SECONDS, help=_("Closed loop: users begin over so long (one answer).")),
         click.option("--sweep", metavar="LEVELS", help=_("rate=1,2,4 or concurrency=1..64 (doubling): the knee.")),
         click.option("--slo", metavar="LIMITS", help=_("Search the highest load with ttft_p95=1s,tpot_p95=50ms.")),
-        click.option("--precision", type=_POSITIVE, default=0.05, help=_("How near the search comes (0.05).")),
+        click.option("--precision", type=POSITIVE, default=0.05, help=_("How near the search comes (0.05).")),
         click.option("--goodput", metavar="LIMITS", help=_("Share of requests within ttft=1s,tpot=50ms,e2e=30s.")),
     ]
 
@@ -82,7 +81,7 @@ def _client_flags() -> list[Function]:
         click.option("--insecure", is_flag=True, help=_("Do not look at the server's certificate.")),
         click.option("--ca", type=_FILE, metavar="FILE", help=_("Certificates to trust.")),
         click.option("--no-metrics", is_flag=True, help=_("Do not read the server's /metrics.")),
-        click.option("--journal", type=_FILE, metavar="FILE", help=_("Where results go as they come.")),
+        click.option("--journal", type=Written(), metavar="FILE", help=_("Where results go as they come.")),
         click.option("--no-journal", is_flag=True, help=_("Nowhere: a run that dies is lost.")),
         click.option("--resume", type=_FILE, metavar="FILE", help=_("Complete the run of this journal.")),
     ]
@@ -119,8 +118,8 @@ def ask(asked: dict[str, Any]) -> Ask:
     from bide.bench.client import Rules
 
     processes = asked["processes"]
-    if processes != "auto" and not (processes.isdigit() and int(processes) > 0):
-        raise BadInput("processes", processes, _("a number from 1 on, or auto"))
+    if processes != "auto" and not (processes.isascii() and processes.isdigit()):
+        raise BadInput("processes", processes, _("a number, or auto"))
     return Ask(
         loads=loads(asked),
         prompt=asked["prompt"],
@@ -152,12 +151,17 @@ def _extra(text: str | None) -> dict[str, Any]:
     import json
 
     try:
-        found = json.loads(text) if text else {}
-    except ValueError:
+        found = json.loads(text, parse_constant=_no_constant) if text else {}
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise BadInput("extra", text, _('a JSON object such as {"temperature": 0}'))
     return found
+
+
+def _no_constant(name: str) -> None:
+    """NaN and the infinities are not JSON, whatever Python's parser takes. Raises ValueError."""
+    raise ValueError(name)
 
 
 def _limits(text: str | None) -> dict[str, float]:

@@ -8,33 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bide.cli.options import deployment_options, json_option, output_option
+from bide.cli.options import Written, deployment_options, json_option, output_option
 from bide.cli.output import json_text, note, print_json, print_table, say, write_output
 from bide.errors import BadInput
 from bide.i18n import _
 
 if TYPE_CHECKING:
-    from bide.bench.formats.values import Run
     from bide.calibrate.calibration import Calibration
-    from bide.calibrate.logs import EngineLog
-    from bide.facts.deployment import Deployment
 
 _SUFFIXES = (".html", ".md", ".json", ".csv")
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_FROM_LOG = (
-    "tp",
-    "pp",
-    "dp",
-    "max_model_len",
-    "max_num_seqs",
-    "max_num_batched_tokens",
-    "gpu_memory_utilization",
-    "kv_dtype",
-    "enforce_eager",
-    "enable_prefix_caching",
-    "async_scheduling",
-)
-_FROM_RESULTS = ("gpu", "tp", "pp", "dp", "ep", "engine", "engine_version", "weights", "kv_dtype")
 
 
 @click.command(
@@ -53,7 +36,7 @@ _FROM_RESULTS = ("gpu", "tp", "pp", "dp", "ep", "engine", "engine_version", "wei
     help=_("Correct the shipped roofline, or fit fixed + token + KV token + sequence freely (any hardware)."),
 )
 @click.option("--profile", type=_FILE, envvar="BIDE_PROFILE", metavar="FILE", help=_("Begin with this one (shipped)."))
-@click.option("--save", type=_FILE, metavar="FILE", help=_("Write the profile, for --profile of other commands."))
+@click.option("--save", type=Written(), metavar="FILE", help=_("Write the profile, for --profile of other commands."))
 @click.option("--name", default="", help=_("Of the profile."))
 @click.option("--force", is_flag=True, help=_("Use runs that there are doubts about too."))
 @json_option
@@ -87,12 +70,13 @@ def _made(
     from bide.bench.formats.reading import read_runs
     from bide.calibrate.calibration import calibrate
     from bide.calibrate.logs import read_log
+    from bide.calibrate.stated import stated_deployment
 
     if not results and log is None:
         raise BadInput("results", None, _("a measured result, or --log with an engine's log"))
     runs = [run for path in results for run in read_runs(path)]
     read = read_log(log) if log is not None else None
-    deployment = _deployment(model, given, runs, read)
+    deployment = stated_deployment({**given, **({"model": model} if model else {})}, runs, read)
     return calibrate(
         runs,
         deployment,
@@ -102,54 +86,6 @@ def _made(
         force=asked["force"],
         name=asked["name"],
     )
-
-
-def _deployment(model: str | None, given: dict[str, Any], runs: Sequence[Run], log: EngineLog | None) -> Deployment:
-    """The flags; what they leave open from the log, then from what all results state alike."""
-    from bide.facts.deployment import Deployment
-
-    raw = _stated(runs)
-    if log is not None:
-        raw |= {"engine": log.engine, **({"engine_version": log.version} if log.version else {})}
-        raw |= {key: value for key, value in log.settings.items() if key in _FROM_LOG}
-        raw |= {"model": log.settings["model"]} if "model" in log.settings else {}
-    raw |= given | ({"model": model} if model else {})
-    gpus = raw.pop("gpus", None)
-    if raw.get("model") is None:
-        raise BadInput("model", None, _("--model: what was served, as the catalogue or a config.json knows it"))
-    if raw.get("gpu") is None:
-        hint = _("--gpu unlisted with --step-law affine and a pool is for any other hardware")
-        raise BadInput("gpu", None, _("--gpu: a GPU of the catalogue (`bide gpus`)"), hint)
-    if gpus is not None:
-        from bide.plan.layout import fitting_layout
-
-        raw |= fitting_layout(raw, gpus)
-    return Deployment.resolve(raw, require_gpu=False)
-
-
-def _stated(runs: Sequence[Run]) -> dict[str, Any]:
-    """What all results that say it say alike; a served name counts as the model only where the catalogue knows it."""
-    found: dict[str, Any] = {}
-    for key in (*_FROM_RESULTS, "model"):
-        values = {str(run.deployment[key]) for run in runs if run.deployment.get(key) is not None}
-        if len(values) == 1:
-            found[key] = values.pop()
-    if "model" in found and not _known_model(found["model"]):
-        del found["model"]
-    if "engine_version" in found and not found["engine_version"][:1].isdigit():
-        del found["engine_version"]
-    return found
-
-
-def _known_model(name: str) -> bool:
-    from bide.errors import BideError
-    from bide.facts.models import load_model
-
-    try:
-        load_model(name)
-    except BideError:
-        return False
-    return True
 
 
 def _print(made: Calibration) -> None:

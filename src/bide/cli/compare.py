@@ -56,16 +56,11 @@ def command(
 
 def _deployment(model: str | None, given: dict[str, Any]) -> Deployment:
     from bide.facts.deployment import Deployment
+    from bide.facts.layout import laid_out
 
     if model is None:
         raise BadInput("b", None, _("a second result, a prediction in JSON, or --model with a deployment"))
-    raw = {"model": model, **given}
-    gpus = raw.pop("gpus", None)
-    if gpus is not None:
-        from bide.plan.layout import fitting_layout
-
-        raw |= fitting_layout(raw, gpus)
-    return Deployment.resolve(raw)
+    return Deployment.resolve(laid_out({"model": model, **given}))
 
 
 def _print(made: Comparison) -> None:

@@ -11,7 +11,7 @@ import click
 
 from bide.cli.batch import batch_option, run_batch_chunks
 from bide.cli.options import deployment_options, explain_option, json_option, profile_option
-from bide.cli.output import json_text, note, print_json, print_table, say, write_output
+from bide.cli.output import check_file, json_text, note, print_json, print_table, say, write_output
 from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
 
@@ -72,11 +72,13 @@ def command(
         )
         return 0
     from bide.cli.curve_asked import asked_curves
+    from bide.report.curve_answer import curves_dict, curves_said
 
     outputs, file = _split_outputs(output, report)
-    said = _answer(asked_curves(model, deployment, output=outputs, **asked), profile, steps, explain)
+    asked_for = asked_curves(model, deployment, output=outputs, **asked)
+    said = curves_said(asked_for.curves, asked_for.loads, profile, steps, explain, asked_for.assumptions)
     if as_json:
-        print_json("curve", _payload(said))
+        print_json("curve", curves_dict(said))
     else:
         _print(said)
     code = _exit_code(said)
@@ -103,36 +105,12 @@ def _split_outputs(outputs: Sequence[str], report: str | None) -> tuple[list[str
     files += [text for text in outputs if Path(text).suffix.lower() in _SUFFIXES]
     if len(files) > 1:
         raise BadInput("output", files[1], _("one file to write"))
-    if files and Path(files[0]).suffix.lower() not in _SUFFIXES:
-        allowed = _("a file ending in {suffixes}").format(suffixes=", ".join(_SUFFIXES))
-        raise BadInput("output", files[0], allowed, _("--output 500 says how many tokens an answer has"))
+    if files:
+        if Path(files[0]).suffix.lower() not in _SUFFIXES:
+            allowed = _("a file ending in {suffixes}").format(suffixes=", ".join(_SUFFIXES))
+            raise BadInput("output", files[0], allowed, _("--output 500 says how many tokens an answer has"))
+        check_file(Path(files[0]))
     return [text for text in outputs if text not in files], Path(files[0]) if files else None
-
-
-def _answer(asked: Any, profile: Path | None, steps: Steps, explain: bool) -> CurvesSaid:
-    """The curves, and those that have none."""
-    from bide.report.curve_said import Misfit, said
-    from bide.simulate.curve import curve_of
-
-    curves, misfits = [], []
-    for deployment, mix in asked.curves:
-        try:
-            curves.append(curve_of(deployment, mix, asked.loads, profile, steps))
-        except CannotBeMet as error:
-            misfits.append(Misfit(deployment, mix, str(error)))
-    return said(curves, misfits, explained=explain, assumptions=asked.assumptions)
-
-
-def _payload(said: CurvesSaid) -> dict[str, Any]:
-    from bide.simulate.curve_dict import curve_dict
-
-    on_front = [{point for curve, point in said.front if curve == number} for number in range(len(said.curves))]
-    found = zip(said.names, said.curves, on_front, strict=True)
-    return {
-        "curves": [{"name": name, **curve_dict(curve, front)} for name, curve, front in found],
-        "not_shown": [{"name": name, "reason": why} for name, why in said.misfits],
-        "assumptions": [assumption.to_dict() for assumption in said.assumptions],
-    }
 
 
 def _print(said: CurvesSaid) -> None:
@@ -172,8 +150,9 @@ def _writers(said: CurvesSaid) -> dict[str, Callable[[], str | bytes]]:
     """What `-o` writes, by suffix; pictures only where there is something to draw."""
     from bide.report import curve_files as files
     from bide.report import curve_page as page
+    from bide.report.curve_answer import curves_dict
 
-    made: dict[str, Callable[[], str | bytes]] = {".json": lambda: json_text("curve", _payload(said)) + "\n"}
+    made: dict[str, Callable[[], str | bytes]] = {".json": lambda: json_text("curve", curves_dict(said)) + "\n"}
     if said.curves:
         made[".html"] = lambda: page.curve_page(said)
         made[".md"] = lambda: files.curve_markdown(said)

@@ -12,6 +12,7 @@ import click
 from bide.cli.options import deployment_params
 from bide.errors import BadInput, UnknownName
 from bide.facts.deployment import Deployment
+from bide.facts.layout import timed_deployment
 from bide.i18n import _
 from bide.simulate.curve_lines import checked_load, checked_tokens
 from bide.simulate.operating import Load, LoadKind, Mix
@@ -50,7 +51,7 @@ def asked_curves(
         allowed = _("at most {most} curves on one chart").format(most=_MOST_CURVES)
         raise BadInput("vary", _("{n} curves").format(n=number), allowed)
     found_loads = _loads(loads)
-    deployments = [_resolved(raw) for raw in raws]
+    deployments = [timed_deployment(raw) for raw in raws]
     curves = tuple((one, each) for one in deployments for each in lengths)
     return Asked(curves, found_loads, assumptions)
 
@@ -103,19 +104,6 @@ def _value(key: str, text: str, params: Mapping[str, click.Parameter]) -> Any:
         return params[key].type.convert(text, params[key], None)
     except click.BadParameter as error:
         raise BadInput(key, text, _("what --{flag} takes").format(flag=key.replace("_", "-")), error.message) from error
-
-
-def _resolved(raw: dict[str, Any]) -> Deployment:
-    """The deployment, its GPUs split where only their number was given; one without a GPU has no speed."""
-    gpus = raw.pop("gpus", None)
-    if gpus is not None:
-        from bide.plan.layout import fitting_layout
-
-        raw |= fitting_layout(raw, gpus)
-    deployment = Deployment.resolve(raw)
-    if deployment.gpu is None:
-        raise BadInput("gpu", None, _("a GPU of the catalogue (`bide gpus`): without one there are no step times"))
-    return deployment
 
 
 def _mixes(

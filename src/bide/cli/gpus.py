@@ -6,10 +6,10 @@ import click
 
 from bide.cli.options import json_option
 from bide.cli.output import print_json, print_table, say
-from bide.errors import UnknownName
-from bide.facts.gpus import Gpu, all_gpus, find_gpu
-from bide.i18n import _
-from bide.sourced import Sourced
+from bide.facts.gpus import Gpu
+from bide.i18n import _, ngettext, numeral
+from bide.report.gpus_dict import gpus_dict, gpus_found
+from bide.sourced import Source, Sourced
 from bide.units import GIB, format_gib
 
 
@@ -19,79 +19,13 @@ from bide.units import GIB, format_gib
 @json_option
 def command(name: str | None, vendor: str | None, as_json: bool) -> None:
     """Print one GPU with its sources, or a table of those that fit."""
-    found = _search(name, _of_vendor(vendor))
+    found = gpus_found(name, vendor)
     if as_json:
-        print_json("gpus", {"gpus": [_as_dict(gpu) for gpu in found]})
+        print_json("gpus", gpus_dict(found))
     elif name and len(found) == 1:
         _print_one(found[0])
     else:
         _print_all(found)
-
-
-def _of_vendor(vendor: str | None) -> list[Gpu]:
-    gpus = all_gpus()
-    vendors = sorted({gpu.vendor for gpu in gpus})
-    if vendor is not None and vendor.lower() not in vendors:
-        raise UnknownName("vendor", vendor, vendors, _("one of {names}").format(names=", ".join(vendors)))
-    return [gpu for gpu in gpus if vendor is None or gpu.vendor == vendor.lower()]
-
-
-def _search(name: str | None, among: list[Gpu]) -> list[Gpu]:
-    """The GPU called `name` where there is one, else those with `name` in their id or name."""
-    if name is None:
-        return among
-    try:
-        gpu = find_gpu(name, "name")
-    except UnknownName:
-        found = [gpu for gpu in among if name.strip() and name.lower() in f"{gpu.id} {gpu.name}".lower()]
-        if not found:
-            raise
-        return found
-    if gpu not in among:
-        raise UnknownName("name", name, [other.id for other in among], _("a GPU of that vendor"))
-    return [gpu]
-
-
-def _as_dict(gpu: Gpu) -> dict[str, object]:
-    return {
-        "id": gpu.id,
-        "name": gpu.name,
-        "vendor": gpu.vendor,
-        "figures": {name: _figure_dict(figure) for name, figure in gpu.figures().items()},
-        "ridge_flop_per_byte": {kind: gpu.ridge_flop_per_byte(kind) for kind in gpu.tflops},
-        "link_kind": gpu.link_kind,
-        "pcie_generation": gpu.pcie_generation,
-        "node_gpus": gpu.node_gpus,
-        "link_domain_gpus": gpu.link_domain_gpus,
-        "unified_memory": gpu.unified_memory,
-        "compute_capability": gpu.compute_capability,
-        "prices": [
-            {
-                "usd_per_hour": price.usd_per_hour,
-                "usd_per_hour_high": price.usd_per_hour_high,
-                "provider": price.provider,
-                "market": price.market,
-                "source": price.source.text,
-                "checked": price.source.checked or None,
-                "verified": price.source.verified,
-            }
-            for price in gpu.prices
-        ],
-        "aliases": list(gpu.aliases),
-        "notes": gpu.notes,
-    }
-
-
-def _figure_dict(figure: Sourced) -> dict[str, object]:
-    source = figure.source
-    return {
-        "value": figure.value,
-        "unit": figure.unit,
-        "source": source.text,
-        "checked": source.checked or None,
-        "kind": source.kind,
-        "verified": source.verified,
-    }
 
 
 def _print_all(gpus: list[Gpu]) -> None:
@@ -107,17 +41,17 @@ def _row(gpu: Gpu) -> list[str]:
         gpu.id,
         gpu.name,
         format_gib(gpu.memory_bytes) + _mark(gpu, "memory"),
-        f"{gpu.bandwidth_bytes_per_s / 1e12:.2f}" + _mark(gpu, "bandwidth"),
+        numeral(gpu.bandwidth_bytes_per_s / 1e12, ".2f") + _mark(gpu, "bandwidth"),
         _peak(gpu, "bf16"),
         _peak(gpu, "fp8"),
         str(gpu.node_gpus),
-        f"{price.usd_per_hour:.2f}{'' if price.source.verified else '?'}" if price else "",
+        f"{numeral(price.usd_per_hour, '.2f')}{'' if price.source.verified else '?'}" if price else "",
         price.provider if price else "",
     ]
 
 
 def _peak(gpu: Gpu, kind: str) -> str:
-    return f"{gpu.tflops[kind]:,.0f}{_mark(gpu, 'tflops')}" if kind in gpu.tflops else ""
+    return f"{numeral(gpu.tflops[kind], ',.0f')}{_mark(gpu, 'tflops')}" if kind in gpu.tflops else ""
 
 
 def _mark(gpu: Gpu, figure: str) -> str:
@@ -126,7 +60,7 @@ def _mark(gpu: Gpu, figure: str) -> str:
 
 def _print_one(gpu: Gpu) -> None:
     rows = [
-        [name, _shown(figure), figure.source.kind, figure.source.checked, figure.source.text]
+        [name, _shown(figure), _kind(figure.source), figure.source.checked, figure.source.text]
         for name, figure in gpu.figures().items()
     ]
     rows += [_price_row(number, gpu) for number in range(len(gpu.prices))]
@@ -141,24 +75,40 @@ def _print_one(gpu: Gpu) -> None:
 def _shown(figure: Sourced) -> str:
     mark = "" if figure.source.verified else " ?"
     if figure.unit == "bytes":
-        return f"{figure.value / GIB:,.2f} GiB{mark}"
+        return f"{numeral(figure.value / GIB, ',.2f')} GiB{mark}"
     if figure.unit == "bytes/s":
-        return f"{figure.value / 1e9:,.0f} GB/s{mark}"
-    return f"{figure.value:,g} {figure.unit}{mark}"
+        return f"{numeral(figure.value / 1e9, ',.0f')} GB/s{mark}"
+    return f"{numeral(figure.value, ',g')} {figure.unit}{mark}"
+
+
+def _kind(source: Source) -> str:
+    """Where a figure comes from, in a word."""
+    return {
+        "datasheet": _("datasheet"),
+        "config": _("config"),
+        "driver": _("driver"),
+        "measured": _("measured"),
+        "derived": _("derived"),
+        "assumed": _("assumed"),
+        "given": _("given"),
+        "price": _("price"),
+    }[source.kind]
 
 
 def _price_row(number: int, gpu: Gpu) -> list[str]:
     price = gpu.prices[number]
-    high = f" - {price.usd_per_hour_high:.2f}" if price.usd_per_hour_high > price.usd_per_hour else ""
-    value = f"{price.usd_per_hour:.2f}{high} USD/h{'' if price.source.verified else ' ?'}"
+    high = f" - {numeral(price.usd_per_hour_high, '.2f')}" if price.usd_per_hour_high > price.usd_per_hour else ""
+    value = f"{numeral(price.usd_per_hour, '.2f')}{high} USD/h{'' if price.source.verified else ' ?'}"
     source = price.source
-    return [_("price"), value, source.kind, source.checked, f"{price.provider}: {source.text}"]
+    return [_("price"), value, _kind(source), source.checked, f"{price.provider}: {source.text}"]
 
 
 def _facts(gpu: Gpu) -> list[str]:
     """What is not one figure with one source."""
-    ridges = ", ".join(f"{kind} {gpu.ridge_flop_per_byte(kind):,.0f}" for kind in gpu.tflops)
-    node = _("Node: {count} GPUs over {kind}").format(count=gpu.node_gpus, kind=gpu.link_kind)
+    ridges = ", ".join(f"{kind} {numeral(gpu.ridge_flop_per_byte(kind), ',.0f')}" for kind in gpu.tflops)
+    node = ngettext("Node: {count} GPU over {kind}", "Node: {count} GPUs over {kind}", gpu.node_gpus).format(
+        count=gpu.node_gpus, kind=gpu.link_kind
+    )
     lines = [
         _("Ridge point (FLOP per byte read; below it memory binds): {ridges}").format(ridges=ridges) if ridges else "",
         node,

@@ -10,13 +10,14 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 import click
 
 from bide import __version__
-from bide.errors import BideError, nearest
-from bide.i18n import _, use_language
+from bide.cli import language
+from bide.cli.lazy import LazyGroup
+from bide.errors import BideError
+from bide.i18n import LANGUAGES, _
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
@@ -34,33 +35,14 @@ def help_lines() -> dict[str, str]:
         ),
         "calibrate": _("Step times from measured runs of one deployment, anyone's; the pool from an engine's log."),
         "compare": _("Two results, or a result and a prediction, percentile by percentile, with their intervals."),
+        "serve": _("The page and the HTTP API, for this machine alone unless told otherwise."),
         "models": _("The catalogue of models, with sources."),
         "gpus": _("The catalogue of accelerators, with sources, unverified figures marked."),
     }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are modules of `bide.cli`, imported when called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(help_lines())
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in help_lines():
-            return None
-        command: click.Command = import_module(f"bide.cli.{cmd_name}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section(_("Commands")):
-            formatter.write_dl(list(help_lines().items()))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in help_lines():
-            raise click.UsageError(_unknown_command(args[0]), ctx)
-        return super().resolve_command(ctx, args)
+class _Everything(LazyGroup):
+    """The whole command line: a reader that went away is no error."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -68,12 +50,6 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             _silence_stdout()
             return BROKEN_PIPE
-
-
-def _unknown_command(name: str) -> str:
-    near = nearest(name, help_lines())
-    text = _("no such command: {name}").format(name=name)
-    return text + ". " + _("Did you mean {names}?").format(names=_(" or ").join(near)) if near else text
 
 
 def _open_stdout() -> None:
@@ -89,24 +65,17 @@ def _silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _asked_language(args: Sequence[str]) -> str | None:
-    """What `--lang` says, wherever it stands: help texts are translated before click parses anything."""
-    for number, arg in enumerate(args):
-        if arg.startswith("--lang="):
-            return arg.partition("=")[2]
-        if arg == "--lang" and number + 1 < len(args):
-            return args[number + 1]
-    return None
-
-
 def group() -> LazyGroup:
     """The whole command line, in the language chosen by then."""
     about = _("Capacity planning for serving LLMs: how long a context, how many at once, how fast, how many GPUs.")
-    language = click.Option(["--lang"], metavar="CODE", expose_value=False, help=_("Language of the output (en, ...)."))
-    bide = LazyGroup(
+    speaks = _("Language of all output, anywhere on the line: {codes}; otherwise BIDE_LANG, then the locale says.")
+    lang = click.Option(["--lang"], metavar="CODE", expose_value=False, help=speaks.format(codes=", ".join(LANGUAGES)))
+    bide = _Everything(
         "bide",
+        lines=help_lines,
+        module="bide.cli.{}",
         help=about,
-        params=[language],
+        params=[lang],
         callback=_help_unless_called,
         invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -122,10 +91,10 @@ def _help_unless_called(context: click.Context) -> None:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line on `args` (None: the process's) and return its exit code. Never raises a BideError."""
-    given = sys.argv[1:] if args is None else list(args)
+    asked, given = language.taken(sys.argv[1:] if args is None else args)
     _open_stdout()
-    use_language(_asked_language(given))
     try:
+        language.speak(asked)
         result = group().main(args=given, prog_name="bide", standalone_mode=False)
         sys.stdout.flush()
     except BideError as error:

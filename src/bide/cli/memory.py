@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,8 @@ from bide.i18n import _
 from bide.units import parse_tokens
 
 if TYPE_CHECKING:
-    from bide.facts.deployment import Deployment
-    from bide.physics.memory import Memory
-    from bide.plan.levers import Lever
-    from bide.plan.tenants import Need
-    from bide.report.memory_text import MemorySaid
+    from bide.physics.profile import Profile
+    from bide.report.memory_answer import MemoryAnswer
 
 _SUFFIXES = (".html", ".md", ".json", ".csv", ".png", ".svg")
 
@@ -56,9 +54,11 @@ def command(
     """
     if batch is not None:
         asked = {"context": context, "mean_tokens": mean_tokens, "service": service, "services": services}
-        return _batch(batch, {"model": model, **deployment, **asked, "explain": explain, "output": output})
+        return _batch(batch, profile, {"model": model, **deployment, **asked, "explain": explain, "output": output})
+    from bide.report.memory_answer import MemoryAnswer
+
     raw = _raw(model, deployment)
-    answer = _Answer(raw, _contexts(context), mean_tokens, _tenants(service, services), profile)
+    answer = MemoryAnswer(raw, _contexts(context), mean_tokens, _tenants(service, services), profile)
     if as_json:
         print_json("memory", answer.to_dict())
     else:
@@ -70,34 +70,38 @@ def command(
             for line in explained(answer.memory, answer.context_tokens):
                 say(line, hang=len(line) - len(line.lstrip()) + 4)
     if output:
-        write_output(output, answer.writers())
+        write_output(output, _writers(answer))
     if answer.memory.fits:
         return 0
     note(_("error: {message}").format(message=answer.why_not()))
     return CannotBeMet.exit_code
 
 
-def _batch(batch: Path, beside: dict[str, Any]) -> int:
+def _batch(batch: Path, profile: Path | None, beside: dict[str, Any]) -> int:
     """Answer the lines of `batch`; raises BadInput for what would be ignored `beside` it."""
     for name, value in beside.items():
         if value not in (None, False, ()):
-            raise BadInput(name, value, _("nothing beside --batch but --json: each line says its own"))
+            raise BadInput(name, value, _("nothing beside --batch but --json and --profile: each line says its own"))
     from bide.physics.memory_dict import batch_line
 
-    run_batch(batch, batch_line)
+    run_batch(batch, partial(batch_line, profile=_loaded(profile)))
     return 0
+
+
+def _loaded(profile: Path | None) -> Profile | None:
+    if profile is None:
+        return None
+    from bide.physics.profile import load_profile
+
+    return load_profile(profile)
 
 
 def _raw(model: str | None, deployment: dict[str, Any]) -> dict[str, Any]:
     if model is None:
         raise BadInput("model", None, _("a catalogue name (`bide models`), a config.json, a directory or an id"))
-    raw = {"model": model, **deployment}
-    gpus = raw.pop("gpus", None)
-    if gpus is None:
-        return raw
-    from bide.plan.layout import fitting_layout
+    from bide.facts.layout import laid_out
 
-    return {**raw, **fitting_layout(raw, gpus)}
+    return laid_out({"model": model, **deployment})
 
 
 def _contexts(text: str | None) -> list[int]:
@@ -115,115 +119,25 @@ def _tenants(texts: Sequence[str], file: Path | None) -> list[Any]:
     return [parse_tenant(text) for text in texts] + (read_tenants(file) if file else [])
 
 
-def _with_pool(deployment: Deployment, profile: Path | None) -> Deployment:
-    if profile is None:
-        return deployment
-    from bide.physics.own import with_own_pool
-    from bide.physics.profile import load_profile
+def _writers(answer: MemoryAnswer) -> dict[str, Callable[[], str | bytes]]:
+    """What `-o` writes, by suffix; pictures only where there is something to draw."""
+    from bide.report import memory_files as files
+    from bide.report import memory_page as page
 
-    found = load_profile(profile)
-    return with_own_pool(deployment, found.own, found.name)
-
-
-class _Answer:
-    """What was asked, and what follows from it."""
-
-    def __init__(
-        self,
-        raw: dict[str, Any],
-        asked: Sequence[int],
-        mean_tokens: int | None,
-        tenants: Sequence[Any],
-        profile: Path | None,
-    ) -> None:
-        from bide.facts.deployment import Deployment
-        from bide.physics.memory import memory_of
-        from bide.plan.levers import levers
-        from bide.plan.tenants import needs
-        from bide.report.memory_text import lever_context, shown_contexts
-
-        self.memory: Memory = memory_of(_with_pool(Deployment.resolve(raw), profile))
-        self.contexts = list(asked) or shown_contexts(self.memory)
-        self.context_tokens = asked[0] if asked else lever_context(self.memory)
-        self.mean_tokens = mean_tokens
-        self.levers: list[Lever] = levers(raw, self.memory, self.context_tokens, mean_tokens)
-        self.needs: list[Need] = needs(self.memory, tenants)
-
-    def sentence(self) -> str:
-        """How many fit: of the mean length where one was given, else of the context that levers are shown at."""
-        from bide.report.memory_text import sentence
-
-        if self.mean_tokens and self.memory.fits:
-            return sentence(self.memory, self.mean_tokens, mean=True)
-        return sentence(self.memory, self.context_tokens)
-
-    def to_dict(self) -> dict[str, Any]:
-        from bide.physics.memory_dict import memory_dict
-        from bide.plan.tenants import needs_dict
-
-        contexts = [*self.contexts, self.mean_tokens] if self.mean_tokens else self.contexts
-        return {
-            "model": self.memory.deployment.model.name,
-            "gpu": self.memory.deployment.gpu.id if self.memory.deployment.gpu else None,
-            "fits": self.memory.fits,
-            **memory_dict(self.memory, contexts),
-            "levers": [lever.to_dict() for lever in self.levers],
-            "services": needs_dict(self.memory, self.needs) if self.needs else None,
-            "assumptions": [assumption.to_dict() for assumption in self.memory.deployment.assumptions],
-            "sources": self._sources(),
-        }
-
-    def _sources(self) -> dict[str, str | None]:
-        """Where the model's facts and the card's memory come from, and the logs behind the other terms."""
-        deployment = self.memory.deployment
-        return {
-            "model": str(deployment.model.source),
-            "gpu": str(deployment.gpu.sources["usable"]) if deployment.gpu else None,
-            "engine_terms": deployment.engine.memory.rows or None,
-        }
-
-    def why_not(self) -> str:
-        """What is needed, what there is, and what would work."""
-        from bide.physics.pool import no_room, stage_pools
-
-        deployment = self.memory.deployment
-        if deployment.gpu is None or deployment.pool_bytes_per_gpu is not None:
-            return _("the pool that was given is empty")
-        text = no_room(deployment, stage_pools(deployment))
-        working = [lever.name for lever in self.levers if lever.requests and lever.id not in ("tp", "paged")]
-        return text + ("; " + _("or {names}").format(names=", ".join(working)) if working else "")
-
-    def _said(self) -> MemorySaid:
-        from bide.report.memory_text import MemorySaid
-
-        return MemorySaid(
-            self.memory,
-            self.sentence(),
-            self.contexts,
-            self.context_tokens,
-            self.levers,
-            self.mean_tokens,
-            self.needs,
-        )
-
-    def writers(self) -> dict[str, Callable[[], str | bytes]]:
-        """What `-o` writes, by suffix; pictures only where there is something to draw."""
-        from bide.report import memory_files as files
-        from bide.report import memory_page as page
-
-        made: dict[str, Callable[[], str | bytes]] = {
-            ".html": lambda: page.memory_page(self._said()),
-            ".md": lambda: files.memory_markdown(self._said()),
-            ".csv": lambda: files.memory_csv(self.memory, self.contexts),
-            ".json": lambda: json_text("memory", self.to_dict()) + "\n",
-        }
-        if self.memory.fits:
-            made[".png"] = lambda: page.memory_png(self.memory, self.contexts)
-            made[".svg"] = lambda: page.memory_svg(self.memory, self.contexts)
-        return made
+    memory, contexts = answer.memory, answer.contexts
+    made: dict[str, Callable[[], str | bytes]] = {
+        ".html": lambda: page.memory_page(answer.said()),
+        ".md": lambda: files.memory_markdown(answer.said()),
+        ".csv": lambda: files.memory_csv(memory, contexts),
+        ".json": lambda: json_text("memory", answer.to_dict()) + "\n",
+    }
+    if memory.fits:
+        made[".png"] = lambda: page.memory_png(memory, contexts)
+        made[".svg"] = lambda: page.memory_svg(memory, contexts)
+    return made
 
 
-def _print(answer: _Answer) -> None:
+def _print(answer: MemoryAnswer) -> None:
     from bide.report import memory_text as words
 
     memory = answer.memory

@@ -8,8 +8,9 @@ from bide.cli.options import json_option
 from bide.cli.output import print_json, print_table
 from bide.facts.layers import LayerGroup
 from bide.facts.model import Model
-from bide.facts.models import Entry, catalogue, find, load_model, normalise, unknown
-from bide.i18n import _
+from bide.facts.models import Entry, find, load_model
+from bide.i18n import _, ngettext, numeral
+from bide.report.models_dict import group_dict, model_dict, model_facts, models_dict, models_found
 from bide.units import format_bytes
 
 
@@ -24,16 +25,7 @@ def command(name: str | None, types: bool, as_json: bool) -> None:
     elif name is not None and find(name):
         _print_model(load_model(name), find(name), as_json)
     else:
-        _print_entries(_search(name), as_json)
-
-
-def _search(text: str | None) -> list[Entry]:
-    if not text:
-        return list(catalogue())
-    found = [e for e in catalogue() if normalise(text) in " ".join((e.id, *e.aliases, e.family)).lower()]
-    if not found:
-        raise unknown(text)
-    return found
+        _print_entries(models_found(name), as_json)
 
 
 def _print_types(as_json: bool) -> None:
@@ -47,75 +39,67 @@ def _print_types(as_json: bool) -> None:
 
 def _print_entries(entries: list[Entry], as_json: bool) -> None:
     if as_json:
-        print_json("models", {"models": [_entry_dict(e) for e in entries]})
+        print_json("models", models_dict(entries))
         return
     headers = ["id", _("type"), _("parameters"), _("KV per token"), _("context")]
     rows = [[e.id, e.family, _billions(e.parameters), format_bytes(e.kv_bytes_per_token), _context(e)] for e in entries]
     print_table(headers, rows, left=(0, 1), wrap=(0,), optional=(1,))
-    click.echo("\n" + _("{count} models. `bide models NAME`: one, with its source.").format(count=len(entries)))
-
-
-def _entry_dict(entry: Entry) -> dict[str, object]:
-    return {
-        "id": entry.id,
-        "aliases": list(entry.aliases),
-        "family": entry.family,
-        "parameters": entry.parameters,
-        "kv_bytes_per_token": entry.kv_bytes_per_token,
-        "max_context_tokens": entry.max_context_tokens,
-    }
+    click.echo(
+        "\n"
+        + ngettext(
+            "{count} model. `bide models NAME`: one, with its source.",
+            "{count} models. `bide models NAME`: one, with its source.",
+            len(entries),
+        ).format(count=len(entries))
+    )
 
 
 def _billions(parameters: int) -> str:
-    return f"{parameters / 1e9:,.2f} B"
+    return f"{numeral(parameters / 1e9, ',.2f')} B"
 
 
 def _context(entry: Entry) -> str:
-    return f"{entry.max_context_tokens:,}" if entry.max_context_tokens else ""
+    return numeral(entry.max_context_tokens, ",") if entry.max_context_tokens else ""
 
 
 def _print_model(model: Model, entry: Entry | None, as_json: bool) -> None:
-    facts = _facts(model)
     if as_json:
-        listed = _entry_dict(entry) if entry else {"id": model.name}
-        layers = [_group_dict(group) for group in model.groups]
-        print_json("models", {"models": [listed | facts | {"groups": layers}]})
+        print_json("models", model_dict(model, entry))
         return
-    rows = [[key.replace("_", " "), _value(value)] for key, value in facts.items() if value not in (None, [], 0)]
+    facts = model_facts(model)
+    names = _fact_names()
+    rows = [[names[key], _value(value)] for key, value in facts.items() if value not in (None, [], 0)]
     rows += [[_("layers"), _group_text(group)] for group in model.groups]
     print_table([_("fact"), _("value")], rows, title=model.name, left=(0, 1), wrap=(1,))
 
 
-def _value(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else "; ".join(value) if isinstance(value, list) else str(value)
-
-
-def _facts(model: Model) -> dict[str, object]:
-    drafts = sum(tensor.parameters for tensor in model.tensors if tensor.part == "mtp")
+def _fact_names() -> dict[str, str]:
+    """The keys of `model_facts` in words."""
     return {
-        "family": model.family,
-        "parameters": model.parameters - drafts,
-        "mtp_parameters": drafts,
-        "hidden_size": model.hidden_size,
-        "layer_count": model.layer_count,
-        "attention_heads": model.attention_heads,
-        "vocab_size": model.vocab_size,
-        "experts": f"{model.moe.experts_per_token} of {model.moe.experts}" if model.moe else None,
-        "dtype": model.dtype,
-        "quantisation": model.quantisation.method if model.quantisation else None,
-        "max_context_tokens": model.max_context_tokens,
-        "source": str(model.source),
-        "notes": list(model.notes),
+        "family": _("family"),
+        "parameters": _("parameters"),
+        "mtp_parameters": _("MTP parameters"),
+        "hidden_size": _("hidden size"),
+        "layer_count": _("layer count"),
+        "attention_heads": _("attention heads"),
+        "vocab_size": _("vocab size"),
+        "experts": _("experts"),
+        "dtype": _("dtype"),
+        "quantisation": _("quantisation"),
+        "max_context_tokens": _("max context tokens"),
+        "source": _("source"),
+        "notes": _("notes"),
     }
 
 
-def _group_dict(group: LayerGroup) -> dict[str, object]:
-    fields = {name: getattr(group, name) for name in group.__dataclass_fields__}
-    return {"type": type(group).__name__, **fields, "layers": len(group.layers)}
+def _value(value: object) -> str:
+    if isinstance(value, int):
+        return numeral(value, ",")
+    return "; ".join(value) if isinstance(value, list) else str(value)
 
 
 def _group_text(group: LayerGroup) -> str:
-    shown = {name: value for name, value in _group_dict(group).items() if name not in ("type", "layers")}
+    shown = {name: value for name, value in group_dict(group).items() if name not in ("type", "layers")}
     known = {name.replace("_", " "): value for name, value in shown.items() if value not in (None, 0, False)}
     details = ", ".join(f"{name} {_value(value)}" for name, value in known.items())
     return f"{len(group.layers)} x {_words(type(group).__name__)}: {details}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from bide.cli.output import check_file, check_folder
 from bide.errors import BadInput
 from bide.i18n import _
 from bide.units import parse_bytes, parse_tokens
@@ -26,6 +28,17 @@ class Quantity(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         return self._parse(value, (param.name if param else None) or self.name)
 
 
+def _parse_positive(value: object, field: str) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise BadInput(field, value, _("a number above 0"))
+    return number
+
+
+POSITIVE = Quantity("number", _parse_positive)
 TOKENS = Quantity("tokens", parse_tokens)
 BYTES = Quantity("bytes", parse_bytes)
 
@@ -106,14 +119,41 @@ def profile_option(function: Function) -> Function:
     return click.option("--profile", type=kind, envvar="BIDE_PROFILE", metavar="FILE", help=text)(function)
 
 
+class Written(click.Path):
+    """A file that will be written: a path whose place, and suffix, are looked at before any work begins."""
+
+    def __init__(self, suffixes: Sequence[str] = ()) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+        self._suffixes = suffixes
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        check_file(path, self._suffixes, (param.name if param else None) or "output")
+        return path
+
+
+class WrittenFolder(click.Path):
+    """Likewise a folder, which need not exist."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        check_folder(path, (param.name if param else None) or "output")
+        return path
+
+
 def output_option(*suffixes: str) -> Callable[[Function], Function]:
     """`-o/--output FILE`: `function` gets `output`, a path that ends in one of `suffixes`, or None."""
     text = _("Write the report; by suffix: {suffixes}.").format(suffixes=", ".join(suffixes))
-    kind = click.Path(path_type=Path, dir_okay=False)
+    return click.option("-o", "--output", type=Written(suffixes), metavar="FILE", help=text)
 
-    def check(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-        if path is not None and path.suffix.lower() not in suffixes:
-            raise BadInput("output", str(path), _("a file ending in {suffixes}").format(suffixes=", ".join(suffixes)))
-        return path
 
-    return click.option("-o", "--output", type=kind, metavar="FILE", help=text, callback=check)
+def outputs_option(tables: Sequence[str], reports: Sequence[str]) -> Callable[[Function], Function]:
+    """`-o/--output FILE`, as often as wanted: `function` gets `output`, the paths."""
+    text = _("Requests ({tables}) or the report ({reports}), by suffix. Repeatable.").format(
+        tables=", ".join(tables), reports=", ".join(reports)
+    )
+    kind = Written((*tables, *reports))
+    return click.option("-o", "--output", multiple=True, type=kind, metavar="FILE", help=text)

@@ -5,12 +5,14 @@ rich is imported where a table is really printed, not before.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,17 +132,60 @@ def _plain(cell: str) -> Text:
     return Text(cell)
 
 
+def check_file(path: Path, suffixes: Sequence[str] = (), field: str = "output") -> None:
+    """That `path` can be written, before the work that makes what goes there; nothing is created.
+
+    Raises BadInput for a suffix that is not among `suffixes` (none: any will do) and for a place that cannot be
+    written.
+    """
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise BadInput(field, str(path), _("a file ending in {suffixes}").format(suffixes=", ".join(suffixes)))
+    why = _not_writable(path) if path.exists() else _no_place_in(path.parent)
+    if why:
+        raise BadInput(field, str(path), _("a file that can be written"), why)
+
+
+def check_folder(folder: Path, field: str) -> None:
+    """That files can be written to `folder`, which may have to be made; nothing is. Raises BadInput."""
+    there = next(part for part in (folder, *folder.absolute().parents) if part.exists())
+    if why := _no_place_in(there):
+        raise BadInput(field, str(folder), _("a folder that can be written"), why)
+
+
+def _not_writable(file: Path) -> str:
+    if file.is_dir():
+        return os.strerror(errno.EISDIR)
+    return "" if os.access(file, os.W_OK) else os.strerror(errno.EACCES)
+
+
+def _no_place_in(folder: Path) -> str:
+    """Why no file can be made there; nothing where it can."""
+    if not folder.is_dir():
+        return os.strerror(errno.ENOTDIR if folder.exists() else errno.ENOENT)
+    return "" if os.access(folder, os.W_OK | os.X_OK) else os.strerror(errno.EACCES)
+
+
 def write_output(path: Path, writers: Mapping[str, Callable[[], str | bytes]]) -> None:
     """Write what the writer for `path`'s suffix makes, and say so on stderr; no other writer is called.
 
-    Raises BadInput for a suffix that nobody writes and for a path that cannot be written.
+    Raises BadInput as `check_file` does.
     """
-    writer = writers.get(path.suffix.lower())
-    if writer is None:
-        raise BadInput("output", str(path), _("a file ending in {suffixes}").format(suffixes=", ".join(writers)))
-    content = writer()
-    try:
+    check_file(path, tuple(writers))
+    write_file(path, writers[path.suffix.lower()]())
+
+
+def write_file(path: Path, content: str | bytes, field: str = "output") -> None:
+    """Write `content`, and say so on stderr. Raises BadInput where it cannot be written."""
+    with writing(path, field):
         path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def writing(path: Path, field: str = "output") -> Iterator[None]:
+    """Around what writes `path`: said on stderr when done, BadInput where the system refuses."""
+    try:
+        yield
     except OSError as error:
-        raise BadInput("output", str(path), _("a file that can be written"), str(error.strerror)) from error
+        why = str(error.strerror or error)
+        raise BadInput(field, str(path), _("a file that can be written"), why) from error
     note(_("wrote {path}").format(path=path))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bide.cli.options import explain_option, json_option, output_option, profile_option
+from bide.cli.options import WrittenFolder, explain_option, json_option, output_option, profile_option
 from bide.cli.output import json_text, note, print_json, write_output
 from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
@@ -75,7 +75,7 @@ def _what_ifs(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--no-report", is_flag=True, help=_("Write no page. Without -o one is written as <service file>.html."))
 @click.option(
     "--manifests",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=WrittenFolder(),
     metavar="DIR",
     help=_("Write the start commands, Kubernetes manifests and chart values there."),
 )

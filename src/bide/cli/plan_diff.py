@@ -52,7 +52,7 @@ def _differences(old: Path, new: Path, profile: Path | None) -> PlanDiff:
     other, of_other = read_side(new, "NEW")
 
     def asked(question: Question) -> Data:
-        return plan_dict(made(question, profile))
+        return plan_dict(made(question, profile, one_of_several=True))
 
     def answer(question: Question) -> Outcome:
         return outcome_of(asked(question), "plan", question.file)

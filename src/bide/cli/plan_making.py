@@ -21,12 +21,13 @@ Tell = Callable[["Progress"], None]
 _MOST_PROCESSES = 8
 
 
-def made(question: Question, profile: Path | None) -> Plan:
-    """The plan, with its progress shown."""
+def made(question: Question, profile: Path | None, one_of_several: bool = False) -> Plan:
+    """The plan, with its progress shown. `one_of_several`: in this process, which remembers what it simulated."""
     from bide.plan.search import plan
+    from bide.runners import serial
 
     with shown() as tell:
-        return plan(question, _runner(question), profile, tell)
+        return plan(question, serial if one_of_several else _runner(question), profile, tell)
 
 
 def _runner(question: Question) -> Runner:
@@ -55,10 +56,12 @@ def shown() -> Iterator[Tell]:
         yield _silent
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn())
+    from bide.report.plan_progress import best_so_far
+
+    columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(_("planning"), total=None)
 
@@ -66,16 +69,6 @@ def shown() -> Iterator[Tell]:
             bar.update(task, completed=progress.done, total=progress.total, description=best_so_far(progress))
 
         yield tell
-
-
-def best_so_far(progress: Progress) -> str:
-    """The GPUs of the best fleets, once every service has one."""
-    from bide.report.words import plural
-
-    found = [option.gpus for option in progress.best if option]
-    if not found or len(found) < len(progress.best):
-        return _("planning")
-    return _("best so far: {gpus}").format(gpus=plural(sum(found), _("{n} GPU"), _("{n} GPUs")))
 
 
 def _silent(_progress: Progress) -> None:

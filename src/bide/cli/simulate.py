@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bide.cli.options import Quantity, deployment_options, json_option, profile_option
-from bide.cli.output import json_text, note, print_json, print_table, say, write_output
+from bide.cli.collecting import few_collections
+from bide.cli.options import POSITIVE, Quantity, deployment_options, json_option, outputs_option, profile_option
+from bide.cli.output import json_text, print_json, print_table, say, write_output, writing
 from bide.errors import BadInput
 from bide.i18n import _
 from bide.units import parse_bytes, parse_seconds
@@ -23,7 +24,6 @@ _SECONDS = Quantity("seconds", parse_seconds)
 _RATE = Quantity("bytes/s", lambda text, field: parse_bytes(str(text).removesuffix("/s"), field))
 _TABLES = (".parquet", ".csv", ".jsonl")
 _REPORTS = (".html", ".md", ".json", ".png", ".svg")
-_SUFFIXES = (*_TABLES, *_REPORTS)
 _ROUTERS = ("round-robin", "random", "least-requests", "least-kv", "prefix", "two-choices")
 
 
@@ -36,8 +36,8 @@ _ROUTERS = ("round-robin", "random", "least-requests", "least-kv", "prefix", "tw
     metavar="FILE",
     help=_("A trace or log (as `bide workload` reads), or a workload file (.yaml)."),
 )
-@click.option("--rate", type=click.FloatRange(0, min_open=True), help=_("Mean requests a second instead of recorded."))
-@click.option("--scale", type=click.FloatRange(0, min_open=True), help=_("So many times as fast as recorded."))
+@click.option("--rate", type=POSITIVE, help=_("Mean requests a second instead of recorded."))
+@click.option("--scale", type=POSITIVE, help=_("So many times as fast as recorded."))
 @click.option("--requests", type=click.IntRange(1, 100_000_000), help=_("How many; the trace is repeated where short."))
 @click.option("--replicas", type=int, default=1, help=_("Replicas behind the router (1)."))
 @click.option("--router", metavar="NAME", default="round-robin", help=_("One of {r}.").format(r=", ".join(_ROUTERS)))
@@ -67,24 +67,13 @@ _ROUTERS = ("round-robin", "random", "least-requests", "least-kv", "prefix", "tw
 @click.option("--steps", type=click.Choice(["roofline", "kernels"]), default="roofline", help=_("As for `bide curve`."))
 @profile_option
 @json_option
-@click.option(
-    "-o",
-    "--output",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help=_("Requests ({tables}) or the report ({reports}), by suffix. Repeatable.").format(
-        tables=", ".join(_TABLES), reports=", ".join(_REPORTS)
-    ),
-)
+@outputs_option(_TABLES, _REPORTS)
 def command(
     model: str, deployment: dict[str, Any], workload: str, as_json: bool, output: Sequence[Path], **asked: Any
 ) -> None:
     """Run, print the figures, and write what was asked for."""
-    for path in output:
-        if path.suffix.lower() not in _SUFFIXES:
-            raise BadInput("output", str(path), _("a file ending in {suffixes}").format(suffixes=", ".join(_SUFFIXES)))
-    made = _run({"model": model, **deployment}, workload, _rules(asked), _ways(asked))
+    with few_collections():
+        made = _run({"model": model, **deployment}, workload, _rules(asked), _ways(asked))
     if as_json:
         print_json("simulate", made.to_dict())
     else:
@@ -94,17 +83,10 @@ def command(
 
 
 def _run(raw: dict[str, Any], workload: str, rules: FleetRules, ways: Ways) -> Simulation:
-    from bide.facts.deployment import Deployment
+    from bide.facts.layout import timed_deployment
     from bide.simulate.simulation import simulate_workload
 
-    gpus = raw.pop("gpus", None)
-    if gpus is not None:
-        from bide.plan.layout import fitting_layout
-
-        raw |= fitting_layout(raw, gpus)
-    deployment = Deployment.resolve(raw)
-    if deployment.gpu is None:
-        raise BadInput("gpu", None, _("a GPU of the catalogue (`bide gpus`): without one there are no step times"))
+    deployment = timed_deployment(raw)
     progress = _Progress()
     try:
         return simulate_workload(deployment, workload, rules, ways, progress)
@@ -214,13 +196,8 @@ def _write(made: Simulation, path: Path) -> None:
     from bide.report import simulate_files as files
 
     if path.suffix.lower() in _TABLES:
-        try:
+        with writing(path):
             files.write_requests(made, path)
-        except OSError as error:
-            raise BadInput(
-                "output", str(path), _("a file that can be written"), str(error.strerror or error)
-            ) from error
-        note(_("wrote {path}").format(path=path))
         return
     from bide.report import simulate_page as page
 

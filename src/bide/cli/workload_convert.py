@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bide.cli.options import json_option
+from bide.cli.options import Written, json_option
 from bide.cli.output import note, print_json, say
 from bide.cli.workload_flags import reading_options
 from bide.i18n import _
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(),
     metavar="FILE",
     help=_("The trace to write (.csv, .jsonl, .parquet; .gz packs it)."),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,35 +32,21 @@ def command(sources: Sequence[str], ask: Ask, keep_ticks: bool, as_json: bool, o
     """Print the measures, and write a report of them."""
     from dataclasses import replace
 
-    said = _said(sources, replace(ask, spread_ticks=not keep_ticks))
+    from bide.report.workload_answer import workload_dict, workload_said
+
+    said = workload_said(sources, replace(ask, spread_ticks=not keep_ticks))
     if as_json:
-        print_json("workload.describe", _dict(said))
+        print_json("workload.describe", workload_dict(said))
     else:
         _print(said)
     if output:
         write_output(output, _writers(said))
 
 
-def _said(sources: Sequence[str], ask: Ask) -> WorkloadSaid:
-    from bide.report.workload_text import WorkloadSaid
-    from bide.workload.measuring.description import describe
-    from bide.workload.reading.reader import read
-
-    reading = read(sources, ask, "source")
-    return WorkloadSaid(describe(reading.trace), reading.trace, reading.report)
-
-
-def _dict(said: WorkloadSaid) -> dict[str, Any]:
-    from bide.workload.modelling.compact import compact
-
-    assert said.trace is not None
-    assert said.report is not None
-    return {"reading": said.report.to_dict(), **said.description.to_dict(), "models": compact(said.trace)}
-
-
 def _writers(said: WorkloadSaid) -> dict[str, Callable[[], str | bytes]]:
     from bide.report import workload_files as files
     from bide.report import workload_page as page
+    from bide.report.workload_answer import workload_dict
 
     assert said.trace is not None
     trace = said.trace
@@ -68,7 +54,7 @@ def _writers(said: WorkloadSaid) -> dict[str, Callable[[], str | bytes]]:
         ".html": lambda: page.workload_page(said),
         ".md": lambda: files.workload_markdown(said),
         ".csv": lambda: files.workload_csv(trace),
-        ".json": lambda: json_text("workload.describe", _dict(said)) + "\n",
+        ".json": lambda: json_text("workload.describe", workload_dict(said)) + "\n",
         ".png": lambda: page.workload_png(said),
         ".svg": lambda: page.workload_svg(said),
     }

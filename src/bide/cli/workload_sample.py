@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bide.cli.options import Quantity, json_option
+from bide.cli.options import Quantity, Written, json_option
 from bide.cli.output import note, print_json, print_table, say
 from bide.cli.workload_flags import reading_options
 from bide.cli.workload_model_flags import choice_of, model_options, session_parts
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.units import parse_seconds
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ _MOST_REQUESTS = 100_000_000
 _LONGEST_S = 366 * 86400.0
 _OF_SESSIONS = ("turns", "added")
 _DESCRIPTIONS = (".yaml", ".yml")
-_OUTPUT = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(
@@ -44,7 +43,7 @@ _OUTPUT = click.Path(path_type=Path, dir_okay=False)
     "-o",
     "--output",
     required=True,
-    type=_OUTPUT,
+    type=Written(),
     metavar="FILE",
     help=_("The trace to write (.csv, .jsonl, .parquet; .gz packs it)."),
 )
@@ -157,7 +156,11 @@ def _tell(trace: Trace, recorded: Trace | None, written: dict[str, Any], as_json
         return
     from bide.report.workload_text import comparison
 
-    say(_("{count:,} requests, {source}").format(count=len(trace), source=trace.source.text))
+    say(
+        ngettext("{count:,} request, {source}", "{count:,} requests, {source}", len(trace)).format(
+            count=len(trace), source=trace.source.text
+        )
+    )
     click.echo()
     print_table(*comparison(before, drawn))
     click.echo()

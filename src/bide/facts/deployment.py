@@ -10,6 +10,22 @@ from bide.facts.gpus import Gpu
 from bide.facts.model import Model
 from bide.sourced import Assumption
 
+SPLIT_KEYS = ("tp", "pp", "dp", "ep")
+"""How a model is divided over GPUs."""
+FORMAT_KEYS = ("weights", "kv_dtype")
+KNOBS = (
+    "gpu_memory_utilization",
+    "max_model_len",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "block_size",
+    "enforce_eager",
+    "enable_prefix_caching",
+    "enable_chunked_prefill",
+    "speculative_tokens",
+)
+"""The engine's own settings of which a plan may choose."""
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:

@@ -40,12 +40,17 @@ def load_model(name: str) -> Model:
     if os.path.exists(name) or name.endswith(".json") or name.startswith((".", "/", "~")):
         path = os.path.expanduser(name)
         return _load_path(path, _modified(path))
+    if "/" in name and find(name) is None:
+        return hub_model(name)
+    return catalogue_model(name)
+
+
+def catalogue_model(name: str) -> Model:
+    """The catalogue's model of that name or alias; no file and no hub is looked at. Raises UnknownName."""
     entry = find(name)
-    if entry:
-        return _load_entry(entry, name if "/" in name else entry.id)
-    if "/" in name:
-        return _load_hub(name)
-    raise unknown(name)
+    if entry is None:
+        raise unknown(name)
+    return _load_entry(entry, name if "/" in name else entry.id)
 
 
 def find(name: str) -> Entry | None:
@@ -97,7 +102,7 @@ def _by_name() -> dict[str, Entry]:
 def _load_entry(entry: Entry, name: str) -> Model:
     """The entry's facts under the id that was asked for: an alias has the architecture, not the weights."""
     raw = table(f"models/{entry.file}.json")[entry.id]
-    text = raw["source"] if name == entry.id else _("as {id}: {source}").format(id=entry.id, source=raw["source"])
+    text = raw["source"] if name == entry.id else f"{entry.id}: {raw['source']}"
     return decode(name, raw, Source(text, raw["checked"], "config", raw.get("verified", True)))
 
 
@@ -118,7 +123,8 @@ def _load_path(path: str, modified: float) -> Model:
 
 
 @lru_cache(maxsize=64)
-def _load_hub(name: str) -> Model:
+def hub_model(name: str) -> Model:
+    """The model of a Hugging Face id (extra `hub`). Raises BadInput."""
     from bide.facts.hf import from_config
     from bide.facts.hf.source import read_model_files
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from bide.errors import BadInput, BideError, check_keys
 from bide.facts.deployment import Deployment
 from bide.i18n import _
 from bide.physics.cautions import cautions
 from bide.physics.memory import Fit, Memory, memory_of
+from bide.physics.own import with_own_pool
 from bide.units import parse_tokens
+
+if TYPE_CHECKING:
+    from bide.physics.profile import Profile
 
 _LINE_KEYS = ("id", "deployment", "pool_bytes_per_gpu", "context_tokens")
 
@@ -60,17 +65,18 @@ def _fit(fit: Fit) -> dict[str, object]:
     return {"context_tokens": fit.context_tokens, "request_bytes": fit.request_bytes, "requests": requests}
 
 
-def batch_line(line: object) -> dict[str, object]:
+def batch_line(line: object, profile: Profile | None = None) -> dict[str, object]:
     """The answer to one line of a batch; for a bad one `{"id", "error": {"field", "message"}}`, never an exception.
 
     The line: `{"id", "deployment": {...}, "pool_bytes_per_gpu": null, "context_tokens": [...]}`.
+    `profile`: the pool that it took from a log stands in where that is of the line's deployment and the line has none.
     """
     given = line.get("id") if isinstance(line, Mapping) else None
     named = {"id": given if _is_id(given) else None}
     try:
         if not _is_id(given):
             raise BadInput("id", given, _("a text, a finite number or null"))
-        return {**named, **_answer(line)}
+        return {**named, **_answer(line, profile)}
     except BadInput as error:
         return {**named, "error": error.to_dict()}
     except BideError as error:
@@ -82,7 +88,7 @@ def _is_id(value: object) -> bool:
     return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
-def _answer(line: object) -> dict[str, object]:
+def _answer(line: object, profile: Profile | None) -> dict[str, object]:
     if not isinstance(line, Mapping):
         raise BadInput("line", line, _("a JSON object with a deployment"))
     check_keys(line, _LINE_KEYS, "")
@@ -96,4 +102,6 @@ def _answer(line: object) -> dict[str, object]:
     if not isinstance(contexts, list):
         raise BadInput("context_tokens", contexts, _("a list of token counts"))
     deployment = Deployment.resolve(raw)
+    if profile is not None:
+        deployment = with_own_pool(deployment, profile.own, profile.name)
     return memory_dict(memory_of(deployment), [parse_tokens(tokens, "context_tokens") for tokens in contexts])

@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from bide.facts.deployment import Deployment
-from bide.i18n import _
+from bide.i18n import _, translated
 from bide.physics.profile import Profile, Spread
 from bide.physics.reached import era
 from bide.sourced import Assumption
@@ -76,5 +76,5 @@ def step_assumption(profile: Profile, deployment: Deployment) -> Assumption:
     law = own is not None and own.law is not None
     text = _("step law of the profile {name} of {date}") if law else _("roofline with the profile {name} of {date}")
     value = text.format(name=profile.name, date=profile.date)
-    summary = own.summary if own is not None and own.summary else profile.summary
+    summary = own.summary if own is not None and own.summary else translated(profile.summary)
     return Assumption("step times", value, f"{summary}; {nearness_text(profile, deployment)}")

@@ -16,6 +16,7 @@ from bide.facts.deployment import Deployment
 from bide.facts.engines import MemoryRules
 from bide.facts.formats import served_scheme
 from bide.facts.model import Model
+from bide.i18n import _
 from bide.physics.model_runner import second_runner
 from bide.physics.same import Same
 from bide.physics.towers import has_tower, tower_bytes
@@ -71,17 +72,24 @@ def _activation(deployment: Deployment, rules: MemoryRules, samples: bool) -> Te
     held += rules.per_layer_copies * batch_bytes * per_layer_channels(model)
     text, tower = max(sampling, forward) + held, tower_bytes(deployment, rules)
     sigma = math.hypot(rules.activation_sigma * (text + workspace), rules.tower_sigma * tower * (tower > text / 2))
-    how = (
-        f"max(sampling {per_logit:g} B x {logits:,} logits + "
-        f"{rules.held_hidden_copies:g} x {deployment.max_num_batched_tokens:,} tokens x {model.hidden_size:,} hidden "
-        f"x 2 B, forward {deployment.max_num_batched_tokens:,} tokens x {width:,.0f} channels x 2 B)"
+    how = _(
+        "max(sampling {per_logit:g} B x {logits:,} logits + {copies:g} x {tokens:,} tokens x {hidden:,} hidden x 2 B, "
+        "forward {tokens:,} tokens x {width:,.0f} channels x 2 B)"
+    ).format(
+        per_logit=per_logit,
+        logits=logits,
+        copies=rules.held_hidden_copies,
+        tokens=deployment.max_num_batched_tokens,
+        hidden=model.hidden_size,
+        width=width,
     )
     if tower > text:
-        how = f"{tower / GIB:.2f} GiB at the peak of the vision tower"
+        how = _("{gib:.2f} GiB at the peak of the vision tower").format(gib=tower / GIB)
     elif held:
-        how += f" + {held / GIB:.2f} GiB of what encoders and embeddings of each layer gave"
+        text_held = _("{sum} + {gib:.2f} GiB of what encoders and embeddings of each layer gave")
+        how = text_held.format(sum=how, gib=held / GIB)
     if workspace:
-        how += f" + {workspace / GIB:.2f} GiB of experts' workspace"
+        how = _("{sum} + {gib:.2f} GiB of experts' workspace").format(sum=how, gib=workspace / GIB)
     return Term(max(text, tower) + workspace, sigma, how)
 
 
@@ -106,7 +114,8 @@ def _runtime(deployment: Deployment, rules: MemoryRules) -> Term:
     if gpu is not None and gpu.unified_memory:  # what the operating system caches meanwhile counts as the engine's
         size += rules.runtime_unified_gib
         sigmas.append(rules.unified_sigma_gib)
-    return Term(size * GIB, math.hypot(*sigmas) * GIB, "as in the logs" + f" of {ranks} ranks" * (ranks > 1))
+    how = _("as in the logs of {ranks} ranks").format(ranks=ranks) if ranks > 1 else _("as in the logs")
+    return Term(size * GIB, math.hypot(*sigmas) * GIB, how)
 
 
 def _graphs(deployment: Deployment, rules: MemoryRules) -> Term:
@@ -119,8 +128,9 @@ def _graphs(deployment: Deployment, rules: MemoryRules) -> Term:
     most = capture_sizes(_LARGEST_CAPTURE)
     first = rules.graph_first_gib
     size = (first + (whole - first) * captured / most) * GIB
-    how = f"{first:.2f} GiB + {whole - first:.2f} GiB x {captured} / {most} batch sizes"
-    return Term(size, rules.graph_sigma * size, how)
+    how = _("{first:.2f} GiB + {rest:.2f} GiB x {captured} / {most} batch sizes")
+    shown = how.format(first=first, rest=whole - first, captured=captured, most=most)
+    return Term(size, rules.graph_sigma * size, shown)
 
 
 @lru_cache(maxsize=1024)

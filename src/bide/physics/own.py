@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bide.facts.deployment import Deployment
+from bide.facts.deployment import FORMAT_KEYS, SPLIT_KEYS, Deployment
 from bide.i18n import _
 from bide.sourced import Assumption
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from bide.facts.layers import Cost
     from bide.physics.steptime import StepTable
 
-SPLIT = ("tp", "pp", "dp", "ep")
-_ALIKE = (*SPLIT, "weights", "kv_dtype", "enforce_eager", "speculative_tokens")
+_ALIKE = (*SPLIT_KEYS, *FORMAT_KEYS, "enforce_eager", "speculative_tokens")
 _POOL_KEYS = ("gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens")
 _LARGEST_POOL = 2.0**50
 _SLOWEST_S = 1e3

@@ -10,8 +10,10 @@ from bide.interval import Interval
 from bide.physics.profile import Profile
 from bide.plan.candidate import Candidate
 from bide.plan.cost import HOURS_PER_MONTH, Cost, GpuPrice
-from bide.plan.question import Limit, Measure, Question, Service
+from bide.plan.disaggregated.pair import Pair
+from bide.plan.question import Measure, Question, Service
 from bide.plan.rejection import Rejection
+from bide.simulate.fleet.link import Link
 from bide.simulate.operating import Bound
 
 if TYPE_CHECKING:
@@ -44,23 +46,17 @@ class Reading:
     def stable(self) -> bool:
         return self.bound != "unstable"
 
-    def meets(self, limit: Limit, *, surely: bool) -> bool:
-        """Whether the likely value (`surely`: the slow end) is within the limit."""
-        seconds = self.seconds[limit.measure]
-        if seconds is None:
-            return False
-        return (seconds.high if surely else seconds.mid) <= limit.seconds
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table over GPU counts."""
+    """One line of the table over GPU counts. `pair`: of a fleet whose replicas do one of the two stages."""
 
     gpus: int
     replicas: int
     reading: Reading
     met: bool
     met_surely: bool
+    pair: Pair | None = None
 
     @property
     def running_per_gpu(self) -> float | None:
@@ -124,6 +120,11 @@ class Verified:
     """Replicas that the whole fleet needed beyond what one replica at its share of the load did."""
     fewer: Verified | None = None
     """The same with one replica fewer; None for a fleet of one, and where that one is too busy to be run."""
+    pair: Pair | None = None
+    """Where replicas do one of the two stages: `fewer` has one fewer for prompts, `fewer_decode` for answers."""
+    fewer_decode: Verified | None = None
+    overtaken: tuple[str, ...] = ()
+    """Fleets that were cheaper until they were run whole, and then needed more replicas: what was chosen first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,24 @@ class Tried:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """Replicas that only compute prompts, and replicas that only answer."""
+
+    pair: Pair
+    """That the load needs."""
+    surely: Pair | None
+    fast: Pair | None
+    prompts_rps: Interval
+    """At which one replica for prompts works off a backlog."""
+    answers_rps: Interval
+    link: Link
+    transfer_s: float
+    """From the end of a prompt until its cache is where the answer comes from, on average."""
+    running: float
+    """Requests that are answered at once by one replica, on average."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Option:
     """A candidate that does it: how many replicas, how many to be sure, and the readings at that size."""
@@ -179,6 +198,20 @@ class Option:
     """The highest rate at which one replica keeps what is asked, from the slow to the fast end (0: at none); None where
     that was not looked at."""
 
+    pools: Pools | None = None
+    """Of a disaggregated fleet: `replicas` are those of both pools, `spare` as many of each, and rates and requests
+    for a replica are those of the whole fleet over all its replicas."""
+
+    @property
+    def name(self) -> str:
+        """`2 x h100-sxm`; `2 prefill + 4 decode x h100-sxm TP2`, spare ones not among them."""
+        return self.candidate.name if self.pools is None else self.candidate.pooled_name(self.pools.pair)
+
+    @property
+    def bought_pair(self) -> Pair | None:
+        """With the spare ones."""
+        return None if self.pools is None else self.pools.pair.grown(self.spare // 2, self.spare // 2)
+
     @property
     def needed_gpus(self) -> int:
         """Without the spare ones."""
@@ -187,6 +220,11 @@ class Option:
     @property
     def gpus(self) -> int:
         return (self.replicas + self.spare) * self.candidate.gpus
+
+    @property
+    def needed_surely_gpus(self) -> int | None:
+        """At the slow end, without the spare ones."""
+        return None if self.replicas_surely is None else self.replicas_surely * self.candidate.gpus
 
     @property
     def gpus_surely(self) -> int | None:

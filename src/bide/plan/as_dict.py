@@ -17,6 +17,7 @@ from bide.plan.operation_dict import (
     source_dict,
     verified_dict,
 )
+from bide.plan.pools_dict import pools_dict
 from bide.plan.question import Service
 from bide.workload.requests import LengthSummary, summarise
 
@@ -87,7 +88,7 @@ def _lengths(lengths: LengthSummary) -> dict[str, float]:
 def _option(option: Option) -> dict[str, Any]:
     candidate, memory = option.candidate, option.candidate.memory
     return {
-        "name": candidate.name,
+        "name": option.name,
         "gpu": candidate.gpu.id,
         "setting": dict(candidate.setting),
         "tp": candidate.deployment.tp,
@@ -109,15 +110,25 @@ def _option(option: Option) -> dict[str, Any]:
         "highest_kept_rps_per_replica": span_dict(option.kept_rps),
         "highest_stable_rps_per_replica": span_dict(option.highest_stable_rps),
         "cost": cost_dict(option.cost) if option.cost else None,
-        "serve": serve_command(candidate.deployment),
-        "serve_remarks": list(serving(candidate.deployment).remarks),
+        "pools": pools_dict(option, option.pools) if option.pools else None,
+        **_serve(option),
     }
+
+
+def _serve(option: Option) -> dict[str, Any]:
+    """The command of a replica; of a disaggregated fleet they are among its pools."""
+    if option.pools is not None:
+        return {"serve": None, "serve_remarks": []}
+    deployment = option.candidate.deployment
+    return {"serve": serve_command(deployment), "serve_remarks": list(serving(deployment).remarks)}
 
 
 def _row(row: Row) -> dict[str, Any]:
     return {
         "gpus": row.gpus,
         "replicas": row.replicas,
+        "prefill_replicas": row.pair.prefill if row.pair else None,
+        "decode_replicas": row.pair.decode if row.pair else None,
         "running_requests_per_gpu": row.running_per_gpu,
         "kept": row.met,
         "kept_surely": row.met_surely,

@@ -18,7 +18,7 @@ def service_dict(service: Service) -> dict[str, Any]:
         "goodput": _goodput(service.goodput) if service.goodput else None,
         "deployment": dict(service.engine),
         "choices": {key: list(values) for key, values in service.choices.items()},
-        "disaggregated": service.disaggregated,
+        "disaggregated": list(service.disaggregated),
         "api_price": asdict(service.api_price) if service.api_price else None,
     }
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import gcd
 from typing import TYPE_CHECKING
 
 from bide.physics.same import Same
@@ -38,6 +39,7 @@ _MOST = 16384
 """Requests of a longer run than usual."""
 _STRETCHES = 16
 _SEED = 20240601
+_TURNS = 2 * 3 * 5 * 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,25 @@ def basket_with(service: Service, requests: int, share: Share = WHOLE) -> Basket
     if share.one_in > 1:
         return _taken(whole, *_dealt(whole.traffic.arrival_s, share, requests))
     rows = _rows(len(work), requests)
+    return _taken(whole, rows, whole.gaps_s[rows])
+
+
+def stream_of(service: Service, requests: int) -> Basket:
+    """So many requests as they come to a fleet, in which no replica meets the same ones in every round.
+
+    Kept for the next candidate. The workload is cut to a number that none of 2, 3, 5 and 7 divides: those who take
+    turns come by all of it.
+    """
+    return _stream_of(Same(service), requests)
+
+
+@lru_cache(maxsize=32)
+def _stream_of(kept: Same[Service], requests: int) -> Basket:
+    service = kept.value
+    arrival_s = service.workload.arrivals_s(1.0)
+    there = next(count for count in range(len(arrival_s), 0, -1) if gcd(count, _TURNS) == 1)
+    whole = Basket(_traffic(service, arrival_s), tuple(group.rows for group in service.classes))
+    rows = _rows(there, requests)
     return _taken(whole, rows, whole.gaps_s[rows])
 
 

@@ -17,6 +17,7 @@ from bide.physics.memory import Memory, memory_of
 from bide.physics.nearness import factors, step_assumption
 from bide.physics.own import with_own_pool
 from bide.physics.profile import Profile
+from bide.plan.disaggregated.pair import Pair
 from bide.plan.mix import held_bytes, held_mix, read_bytes, requests_at_once, running_mix
 from bide.plan.question import Hardware, Service
 from bide.plan.rejection import Rejection
@@ -69,6 +70,15 @@ class Candidate:
     def name(self) -> str:
         """`2 x h100-sxm, fp8 weights`: the GPUs of a replica, and what was chosen beside them."""
         return name_of(self.gpu, self.setting, self.gpus)
+
+    def pooled_name(self, pair: Pair) -> str:
+        """`2 prefill + 4 decode x h100-sxm TP2, fp8 weights`: of such replicas, so many for each stage."""
+        cards, *knobs = self.name.split(", ")
+        tp = self.deployment.tp
+        if self.gpus > 1:
+            cards = f"{self.gpu.id} TP{tp}" if tp == self.gpus else f"({cards})"
+        text = _("{prefill} prefill + {decode} decode x {replica}")
+        return text.format(prefill=pair.prefill, decode=pair.decode, replica=", ".join([cards, *knobs]))
 
     @cached_property
     def setup(self) -> ReplicaSetup:

@@ -24,13 +24,15 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from bide.plan.asks import Asks, Probe, asks_of
 from bide.plan.basket import Basket, Share, basket_of
+from bide.plan.bounds import kept_bound_rps
 from bide.plan.candidate import Candidate, End
 from bide.plan.question import Goodput
+from bide.plan.remembered import Runs, runs_of
 from bide.plan.trial import Seen, highest_rps, saturated, watch
 from bide.simulate.fleet.rules import RouterName
 from bide.simulate.replica_setup import ReplicaSetup
@@ -63,38 +65,44 @@ class Capacity:
         self.candidate, self.router = candidate, router
         self.basket = basket_of(candidate.service)
         self.probes = tuple(dict.fromkeys((*(ask.probe for ask in asks_of(candidate.service)), *probes)))
-        self.runs = 0
+        self._asked: set[object] = set()
         self._setups: dict[End, ReplicaSetup] = {"likely": likely} if likely else {}
-        self._saturated: dict[End, float] = {}
-        self._seen: dict[tuple[End, float, int, int], Seen] = {}
+        self._kept = Runs() if likely else runs_of(candidate, self.probes, router)
+
+    @property
+    def runs(self) -> int:
+        """Simulations that were asked for, whether or not somebody had made them before."""
+        return len(self._asked)
 
     @property
     def is_tried(self) -> bool:
-        """Whether it was simulated at any rate."""
-        return bool(self._seen)
+        """Whether any rate was asked for."""
+        return any(isinstance(key, tuple) for key in self._asked)
 
     def setup(self, end: End) -> ReplicaSetup:
         if end not in self._setups:
             self._setups[end] = self.candidate.setup_at(end)
         return self._setups[end]
 
-    def _simulated(self, end: End) -> ReplicaSetup:
+    def simulated(self, end: End) -> ReplicaSetup:
         """Without looking for shared beginnings where no prompts share any: the same run, in less time."""
         setup = self.setup(end)
         if self.basket.traffic.blocks is not None or any(group.kind != "full" for group in setup.config.groups):
             return setup
         return replace(setup, config=replace(setup.config, enable_prefix_caching=False))
 
-    def bound_rps(self) -> float:
-        """What no grid rate that is kept exceeds, without a simulation."""
-        return FULLEST * highest_rps(self.setup("likely"), self.basket)
+    def bound_rps(self, asks: Asks = ()) -> float:
+        """What no grid rate at which `asks` are kept exceeds, without a simulation; 0 where none is."""
+        setup = self.setup("likely")
+        return min(FULLEST * highest_rps(setup, self.basket), kept_bound_rps(setup, self.basket, asks))
 
     def saturated_rps(self, end: End = "likely") -> float:
         """Requests a second at which a replica works off a backlog."""
-        if end not in self._saturated:
-            self.runs += 1
-            self._saturated[end] = saturated(self._simulated(end), self.basket, self.candidate.most_running)
-        return self._saturated[end]
+        self._asked.add(end)
+        found = self._kept.saturated
+        if end not in found:
+            found[end] = saturated(self.simulated(end), self.basket, self.candidate.most_running)
+        return found[end]
 
     def shared(self, replicas: int) -> int:
         """Of so many requests, an engine of a fleet of `replicas` is tried with one."""
@@ -116,10 +124,11 @@ class Capacity:
         if requests_per_s > FULLEST * self.saturated_rps(end):
             return None
         key = (end, requests_per_s, self.shared(replicas), times)
-        if key not in self._seen:
-            self.runs += 1
-            self._seen[key] = watch(self._simulated(end), self.served(replicas, times), self.probes, requests_per_s)
-        return self._seen[key]
+        self._asked.add(key)
+        found = self._kept.seen
+        if key not in found:
+            found[key] = watch(self.simulated(end), self.served(replicas, times), self.probes, requests_per_s)
+        return found[key]
 
     def value(self, requests_per_s: float, probe: Probe, end: End = "likely", replicas: int = 1) -> float:
         """What is promised of `probe` at an end (what other runs stay below), infinite where the replica is too busy.
@@ -131,9 +140,9 @@ class Capacity:
         if seen is None or longer is None:
             return math.inf
         value, above = seen.values[probe]
-        return min(above, max(value, longer.values[probe][1])) * self._further(probe, end)
+        return min(above, max(value, longer.values[probe][1])) * self.further(probe, end)
 
-    def _further(self, probe: Probe, end: End) -> float:
+    def further(self, probe: Probe, end: End) -> float:
         """How much further off a latency is than the time of a step (for several latencies, the widest)."""
         if end == "likely":
             return 1.0
@@ -147,7 +156,7 @@ class Capacity:
         seen = self.at(requests_per_s, end, replicas)
         if seen is None:
             return False
-        most = {ask: ask.most / self._further(ask.probe, end) for ask in asks}
+        most = {ask: ask.most / self.further(ask.probe, end) for ask in asks}
         if any(seen.values[ask.probe][0] > limit for ask, limit in most.items()):
             return False
         opened = [ask for ask, limit in most.items() if seen.values[ask.probe][1] > limit]
@@ -158,16 +167,11 @@ class Capacity:
 
     def rate(self, point: int) -> float:
         """The rate of a point of the grid, from 0."""
-        return float(_TOP * self.saturated_rps() * ((point + 1) / POINTS) ** 2)
+        return grid_rate(self.saturated_rps(), point)
 
     def halving(self, asks: Asks, end: End = "likely", replicas: int = 1) -> Iterator[tuple[float, float]]:
         """(a rate that is kept, a rate that is not), nearer and nearer; the first is 0 as long as none is kept."""
-        low, high = -1, POINTS - 1  # the last point is twice what a likely replica can do: never kept
-        yield 0.0, self.rate(high)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.keeps(self.rate(middle), asks, end, replicas) else (low, middle)
-            yield self.rate(low) if low >= 0 else 0.0, self.rate(high)
+        return halved(self.saturated_rps(), lambda rate: self.keeps(rate, asks, end, replicas))
 
     def highest_rate(self, asks: Asks | None = None, end: End = "likely", replicas: int = 1) -> float | None:
         """Requests a second of one replica of so many, to a step of the grid; None where none holds."""
@@ -202,6 +206,21 @@ class Capacity:
             if enough == least:
                 return int(enough)
         return int(enough) if enough <= last else None
+
+
+def grid_rate(saturated_rps: float, point: int) -> float:
+    """The rate of a point of the grid, from 0."""
+    return float(_TOP * saturated_rps * ((point + 1) / POINTS) ** 2)
+
+
+def halved(saturated_rps: float, keeps: Callable[[float], bool]) -> Iterator[tuple[float, float]]:
+    """(a rate that is kept, a rate that is not) of the grid, nearer and nearer; the first is 0 until one is kept."""
+    low, high = -1, POINTS - 1  # the last point is twice what a likely replica can do: never kept
+    yield 0.0, grid_rate(saturated_rps, high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if keeps(grid_rate(saturated_rps, middle)) else (low, middle)
+        yield grid_rate(saturated_rps, low) if low >= 0 else 0.0, grid_rate(saturated_rps, high)
 
 
 def _replicas(planned_rps: float, kept_rps: float) -> float:

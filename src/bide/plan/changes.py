@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
 from typing import Any
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.plan.question import Goodput, Limit, Question, Service
 from bide.units import format_seconds
 
@@ -74,10 +74,10 @@ def _inputs() -> tuple[_Input, ...]:
             lambda s: _("{rps:.4g} requests/s").format(rps=s.traffic.peak_rps),
             "traffic",
         ),
-        _Input(_("growth"), ("growth",), lambda s: f"x {s.traffic.growth:g}", "traffic"),
-        _Input(_("margin"), ("margin",), lambda s: f"x {s.traffic.margin:g}", "traffic"),
+        _Input(_("growth"), ("growth",), lambda s: "x " + numeral(s.traffic.growth, "g"), "traffic"),
+        _Input(_("margin"), ("margin",), lambda s: "x " + numeral(s.traffic.margin, "g"), "traffic"),
         _Input(_("hours"), ("hours", "hours_from"), _hours, "traffic", matters=False),
-        _Input(_("users"), ("users",), lambda s: f"{s.traffic.users or 0:,g}", "traffic", matters=False),
+        _Input(_("users"), ("users",), lambda s: numeral(s.traffic.users or 0, ",g"), "traffic", matters=False),
         _Input(_("patience"), ("patience", "goodput"), lambda s: patience_text(s.patience, s.goodput)),
         _Input(_("deployment"), ("engine", "choices", "disaggregated"), _deployment),
         _Input(_("API price"), ("api_price",), _api_price, matters=False),
@@ -146,7 +146,7 @@ def _of_service(one: Service, other: Service) -> Iterator[Move]:
 def _hardware(old: Question, new: Question) -> Iterator[Move]:
     said: tuple[tuple[str, tuple[str, ...], Callable[[Question], str]], ...] = (
         (_("GPUs"), ("gpus",), lambda q: ", ".join(gpu.id for gpu in q.hardware.gpus)),
-        (_("most GPUs"), ("max_gpus",), lambda q: f"{q.hardware.max_gpus:,}"),
+        (_("most GPUs"), ("max_gpus",), lambda q: numeral(q.hardware.max_gpus, ",")),
         (_("prices"), ("prices", "price_multiplier", "price_note"), _prices),
     )
     for name, keys, say in said:
@@ -164,7 +164,15 @@ def _fleet(field: str, old: object, new: Any) -> Move:
     def put(question: Question) -> Question:
         return replace(question, fleet=replace(question.fleet, **{field: new}))
 
-    return Move(Change("", field.removesuffix("_s").replace("_", " "), _word(old), _word(new)), put)
+    names = {
+        "router": _("router"),
+        "spare_replicas": _("spare replicas"),
+        "rolling_replicas": _("rolling replicas"),
+        "scale_up_s": _("scale up"),
+        "share": _("share"),
+        "split": _("split"),
+    }
+    return Move(Change("", names[field], _word(old), _word(new)), put)
 
 
 def _word(value: object) -> str:
@@ -215,8 +223,8 @@ def patience_text(limits: tuple[Limit, ...], goodput: Goodput | None) -> str:
 def _deployment(service: Service) -> str:
     parts = [f"{key} {value}" for key, value in service.engine.items()]
     parts += [f"{key} {'|'.join(map(str, values))}" for key, values in service.choices.items()]
-    if service.disaggregated:
-        parts.append(_("disaggregated"))
+    if service.may_disaggregate:
+        parts.append(_("disaggregated or not") if service.colocated else _("disaggregated"))
     return ", ".join(parts) or _("left to the plan")
 
 
@@ -224,12 +232,16 @@ def _api_price(service: Service) -> str:
     price = service.api_price
     if price is None:
         return _("none")
-    return f"${price.usd_per_million_input_tokens:g} + ${price.usd_per_million_output_tokens:g}"
+    return f"{_usd(price.usd_per_million_input_tokens)} + {_usd(price.usd_per_million_output_tokens)}"
+
+
+def _usd(amount: float) -> str:
+    return _("${amount}").format(amount=numeral(amount, "g"))
 
 
 def _prices(question: Question) -> str:
     hardware = question.hardware
-    parts = [f"{gpu} ${usd:g}" for gpu, usd in sorted(hardware.prices.items())] or [_("catalogue")]
+    parts = [f"{gpu} {_usd(usd)}" for gpu, usd in sorted(hardware.prices.items())] or [_("catalogue")]
     if hardware.price_multiplier != 1:
-        parts.append(f"x {hardware.price_multiplier:g}")
+        parts.append(f"x {numeral(hardware.price_multiplier, 'g')}")
     return ", ".join(parts) + (f" ({hardware.price_note})" if hardware.price_note else "")

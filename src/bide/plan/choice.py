@@ -31,13 +31,8 @@ def sum_of(bills: Iterable[Bill]) -> Bill:
     return total
 
 
-def cheapest_together(offers: Sequence[Sequence[Option]], max_gpus: int) -> tuple[Option, ...] | None:
-    """The cheapest pick of one option from each offer with at most `max_gpus` in all; None where there is none."""
-    return cheapest_of(offers, max_gpus, bill_of)
-
-
 def cheapest_of(offers: Sequence[Sequence[Way]], max_gpus: int, bill: Callable[[Way], Bill]) -> tuple[Way, ...] | None:
-    """The same for anything that has a bill.
+    """The cheapest pick of one way from each offer with at most `max_gpus` in all; None where there is none.
 
     Picks that another one beats in both cost and GPUs are dropped service by service, so the exact
     optimum is found without trying every combination.

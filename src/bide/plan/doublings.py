@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal
 
@@ -37,7 +37,7 @@ def doublings(option: Option, found: tuple[Row, ...], terms: Terms) -> Iterator[
     doubled = [row for row in found if row.replicas.bit_count() == 1]
     before: Reading | None = None
     for row in doubled:
-        yield _line("replicas", row.gpus, row.replicas, tp, row.reading, (row.met, row.met_surely), before, service)
+        yield _Fleet("replicas", row, tp).line(before, service)
         before = row.reading
     if option.candidate.deployment.dp > 1:
         return
@@ -51,8 +51,8 @@ def doublings(option: Option, found: tuple[Row, ...], terms: Terms) -> Iterator[
         reading = read_replica(wide, service.traffic.planned_rps / replicas, replicas)
         met = _holds(wide, replicas, "likely")
         surely = met and _holds(wide, replicas, "slow")
-        deployed = wide.candidate.deployment.tp
-        yield _line("tp", gpus, replicas, deployed, reading, (met, surely), before, service)
+        row = Row(gpus, replicas, reading, met, surely)
+        yield _Fleet("tp", row, wide.candidate.deployment.tp).line(before, service)
         before = reading
 
 
@@ -82,27 +82,27 @@ def _wider(chosen: Candidate, gpus: int, terms: Terms) -> Capacity | None:
     return capacity_of(found, router=terms.fleet.router) if isinstance(found, Candidate) else None
 
 
-def _line(
-    way: Literal["replicas", "tp"],
-    gpus: int,
-    replicas: int,
-    tp: int,
-    reading: Reading,
-    met: tuple[bool, bool],
-    before: Reading | None,
-    service: Service,
-) -> Doubling:
-    running = reading.running_requests
-    return Doubling(
-        way,
-        gpus,
-        replicas,
-        tp,
-        reading,
-        None if running is None else running * replicas / gpus,
-        *met,
-        _faster(before, reading, service.patience),
-    )
+@dataclass(frozen=True, slots=True)
+class _Fleet:
+    """One line before it is compared with the one above it."""
+
+    way: Literal["replicas", "tp"]
+    row: Row
+    tp: int
+
+    def line(self, before: Reading | None, service: Service) -> Doubling:
+        row = self.row
+        return Doubling(
+            self.way,
+            row.gpus,
+            row.replicas,
+            self.tp,
+            row.reading,
+            row.running_per_gpu,
+            row.met,
+            row.met_surely,
+            _faster(before, row.reading, service.patience),
+        )
 
 
 def _faster(before: Reading | None, now: Reading, patience: tuple[Limit, ...]) -> float | None:

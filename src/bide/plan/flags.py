@@ -39,11 +39,6 @@ def nodes_of(deployment: Deployment) -> int:
     return 1 if deployment.gpu is None else -(-deployment.replica_gpus // deployment.gpu.node_gpus)
 
 
-def serve_argv(deployment: Deployment) -> list[str]:
-    """The words of `serving`."""
-    return list(serving(deployment).argv)
-
-
 def serve_command(deployment: Deployment) -> str:
     """`serving` as one line for a shell."""
     return shlex.join(serving(deployment).argv)

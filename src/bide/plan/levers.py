@@ -50,6 +50,11 @@ def levers(raw: Mapping[str, object], memory: Memory, context_tokens: int, mean_
     return [lever for lever in (*found, paged) if lever is not None]
 
 
+def changes(raw: Mapping[str, object], memory: Memory) -> dict[str, dict[str, object]]:
+    """The keys that each lever changes, by its id."""
+    return {lever: change for lever, _name, change, _note in _changes(raw, memory)}
+
+
 Change = tuple[str, str, dict[str, object], str]
 """id, name, changed keys, note."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bide.plan.answer import Option
-from bide.plan.question import Question, Service
+from bide.plan.question import Question
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,22 +18,30 @@ _PERCENTS = (50, 95)
 
 
 def bench_command(question: Question, place: int, option: Option) -> str:
-    """`bide bench` on a server of the chosen deployment. Its URL is for the reader to fill in."""
-    rate = f"{option.reading.requests_per_s:.3g}"
+    """`bide bench` on a server of the chosen deployment. Its URL is for the reader to fill in.
+
+    Of a disaggregated fleet on the smallest one, behind its router, at the rate that it works off half of.
+    """
+    rps = option.reading.requests_per_s
+    if option.pools is not None:
+        rps = min(option.pools.prompts_rps.mid, option.pools.answers_rps.mid) / 2
+    rate = f"{rps:.3g}"
     model = option.candidate.deployment.model.name
     words = ["bide", "bench", "http://localhost:8000", "--model", model, "--rate", rate]
-    return shlex.join([*words, *_load(question.services[place], _asked(question.given, place))])
+    return shlex.join([*words, *_load(question, place)])
 
 
-def _load(service: Service, asked: Mapping[str, object]) -> list[str]:
+def _load(question: Question, place: int) -> list[str]:
     """The file that the requests are from, where they are as in it; else lengths like theirs.
 
-    A file of the kind that `observe` writes is no workload file: it is told where prompts share beginnings only.
+    A file of the kind that `observe` writes is no workload file: it is told where prompts share beginnings only. Paths
+    are told from where the plan was asked for, as that of the service file is.
     """
+    service, asked = question.services[place], _asked(question.given, place)
     if "trace" in asked and "scaled_to" not in asked:
-        return ["--workload", str(asked["trace"])]
+        return ["--workload", str(Path(question.folder, str(asked["trace"])))]
     if "file" in asked and service.trace is not None:
-        return ["--workload", str(asked["file"])]
+        return ["--workload", str(Path(question.folder, str(asked["file"])))]
     work = service.workload
     return ["--prompt", _figures(work.prompt_tokens), "--answer", _figures(work.output_tokens)]
 

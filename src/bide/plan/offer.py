@@ -16,7 +16,7 @@ from bide.interval import spanning
 from bide.physics.profile import Profile
 from bide.plan.answer import Option
 from bide.plan.asks import Asks, asks_of
-from bide.plan.candidate import members
+from bide.plan.candidate import Candidate, members
 from bide.plan.capacity import Capacity
 from bide.plan.cost import cost_of, price_of
 from bide.plan.frontier import probes_of, waits
@@ -25,6 +25,7 @@ from bide.plan.reading import capacity_of, read_replica
 from bide.plan.rejection import Rejection
 from bide.plan.space import Group, groups
 from bide.plan.why_not import too_many, too_slow
+from bide.runners import done
 
 _LARGEST_FLEET = 1_000_000
 
@@ -76,7 +77,7 @@ class Terms:
 def offer_of(item: tuple[Service, Gpu], terms: Terms) -> GpuOffer:
     """The best that one kind of GPU does for a service, or why it does nothing."""
     service, gpu = item
-    return _Search(service, gpu, terms).offer()
+    return Search(service, gpu, terms).offer()
 
 
 def option_of(trial: Capacity, replicas: int, terms: Terms) -> Option:
@@ -100,13 +101,15 @@ def option_of(trial: Capacity, replicas: int, terms: Terms) -> Option:
     )
 
 
-class _Search:
+class Search:
     """One kind of GPU being searched. Trials are numbered: small replicas first, then in the order of the space."""
 
     def __init__(self, service: Service, gpu: Gpu, terms: Terms) -> None:
         self.service, self.gpu, self.terms = service, gpu, terms
         self.planned_rps = service.traffic.planned_rps
         self.waits = waits(service) if terms.frontier else ()
+        self._left = 1.0
+        """Of the search, as it is told to those who wait."""
         self.trials: list[Capacity] = []
         self.refused: list[Rejection] = []
         self.places: list[tuple[Group, range, int]] = []
@@ -124,15 +127,25 @@ class _Search:
                 self.trials.append(capacity_of(found, *probes, router=self.terms.fleet.router))  # type: ignore[arg-type]
         self.places.append((group, range(first, len(self.trials)), refused))
 
+    @property
+    def candidates(self) -> list[Candidate]:
+        """That run, in the order of the space."""
+        return [trial.candidate for trial in self.trials]
+
+    def nothing(self) -> GpuOffer:
+        """Where replicas may not do both stages: only why some candidates do not run at all."""
+        refused = tuple(self.refused[first] for _group, numbers, first in self.places if not numbers)
+        return GpuOffer(self.gpu, (), refused, (), 0, 0, 0, 0)
+
     def offer(self) -> GpuOffer:
         asks = asks_of(self.service)
-        found = [self._best(asks, self._floors(numbers)) for _group, numbers, _refused in self.places]
+        found = [self._best(asks, self._floors(numbers, asks)) for _group, numbers, _refused in self.places]
         fewest = min((replicas * trial.candidate.gpus for trial, replicas in filter(None, found)), default=0)
         options: list[Option] = []
         rejections: list[Rejection] = []
         for (_group, numbers, refused), quick in zip(self.places, found, strict=True):
             is_fewest = quick is not None and quick[1] * quick[0].candidate.gpus == fewest
-            best = self._best(asks, self._floors(numbers), by_slow_end=True) if is_fewest else quick
+            best = self._best(asks, self._floors(numbers, asks), by_slow_end=True) if is_fewest else quick
             if best:
                 options.append(option_of(*best, self.terms))
             else:
@@ -158,7 +171,10 @@ class _Search:
         most_gpus = self.terms.hardware.max_gpus if most_gpus is None else most_gpus
         best: tuple[float, float, int] = (most_gpus, math.inf, len(self.trials))
         chosen: tuple[Capacity, int] | None = None
+        rounds = len(self.waits) if by_slow_end else len(self.places)
+        part = 0.5 / max(1, rounds) / max(1, len(floors))
         for number in sorted(floors, key=lambda number: (self._bought(number, floors[number]), number)):
+            self._done(part)
             trial, size = self.trials[number], self.trials[number].candidate.gpus
             may_tie = number < best[2] or (by_slow_end and best[1] > best[0])
             at_most = (best[0] if may_tie else best[0] - 1) // size - self.terms.spare
@@ -174,13 +190,22 @@ class _Search:
                 best, chosen = (gpus, slow, number), (trial, replicas)
         return chosen
 
+    def _done(self, part: float) -> None:
+        """Told of every candidate in every round, half for what is asked and half for other waits; never beyond all."""
+        part = min(part, self._left)
+        self._left -= part
+        done(part)
+
     def _bought(self, number: int, replicas: float) -> float:
         """GPUs for so many replicas and the spare ones."""
         return (replicas + self.terms.spare) * self.trials[number].candidate.gpus
 
-    def _floors(self, numbers: Iterable[int]) -> dict[int, float]:
-        """By the cost of steps alone."""
-        return {n: math.ceil(self.planned_rps / self.trials[n].bound_rps()) for n in numbers}
+    def _floors(self, numbers: Iterable[int], asks: Asks) -> dict[int, float]:
+        """By the cost of steps alone; infinite where a request that is alone takes too long."""
+        return {n: self._floor(self.trials[n].bound_rps(asks)) for n in numbers}
+
+    def _floor(self, bound_rps: float) -> float:
+        return math.ceil(self.planned_rps / bound_rps) if bound_rps > 0 else math.inf
 
     def _slow_gpus(self, number: int, asks: Asks, most_gpus: float) -> float:
         """GPUs at the slow end; infinite where they are too many, or more than `most_gpus`."""
@@ -198,7 +223,9 @@ class _Search:
         for number in reversed(range(len(self.waits))):
             wait = self.waits[number]
             if number + 1 == len(self.waits) or wait.streaming != self.waits[number + 1].streaming:
-                floors = self._floors(range(len(self.trials)))
+                floors = dict.fromkeys(range(len(self.trials)), 0.0)
+            for place, floor in self._floors(range(len(self.trials)), wait.asks).items():
+                floors[place] = max(floors[place], floor)
             best = self._best(wait.asks, floors, by_slow_end=True)
             found.append(self._point(wait.asks, best))
         return tuple(reversed(found))
@@ -216,7 +243,7 @@ class _Search:
     def _why_not(self, numbers: Sequence[int]) -> Rejection:
         """Too slow at any size, or too few GPUs allowed."""
         asks = asks_of(self.service)
-        best = self._best(asks, self._floors(numbers), most_gpus=_LARGEST_FLEET)
+        best = self._best(asks, self._floors(numbers, asks), most_gpus=_LARGEST_FLEET)
         if best is None:
             return too_slow([self.trials[number] for number in numbers], asks)
         return too_many(*best, asks, self.terms.hardware.max_gpus, self.terms.spare)

@@ -42,12 +42,15 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """None where the TDP, an API's price or the hours of the day are not known."""
+    """None where the TDP, an API's price or the hours of the day are not known.
+
+    Of a disaggregated fleet there are no hours and no thresholds: its pools would scale by rules of their own.
+    """
 
     energy: Energy | None
     api: BreakEven | None
     autoscaling: Autoscaling | None
-    thresholds: Thresholds
+    thresholds: Thresholds | None
 
 
 def operation_of(chosen: Chosen, service: Service, fleet: Fleet, capacity: Capacity) -> Operation | None:
@@ -69,7 +72,20 @@ def operation_of(chosen: Chosen, service: Service, fleet: Fleet, capacity: Capac
 
 def operation_for(option: Option, service: Service, fleet: Fleet) -> Operation | None:
     """Of an option of the plan."""
+    if option.pools is not None:
+        return _of_pools(option, service)
     return operation_of(Chosen.of(option), service, fleet, capacity_of(option.candidate, router=fleet.router))
+
+
+def _of_pools(option: Option, service: Service) -> Operation:
+    carried_rps = option.kept_rps.mid * option.replicas if option.kept_rps else service.traffic.planned_rps
+    api = service.api_price
+    return Operation(
+        energy_of(option.candidate.gpu, option.gpus, flow_of(service), mean_share(service.traffic)),
+        break_even(option.cost, api, max(carried_rps, service.traffic.planned_rps)) if option.cost and api else None,
+        None,
+        None,
+    )
 
 
 def _carried_rps(chosen: Chosen, service: Service, highest_rps: float) -> float:

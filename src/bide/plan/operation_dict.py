@@ -55,7 +55,7 @@ def operation_dict(operation: Operation) -> dict[str, Any]:
         "energy_at_most": _energy(operation.energy) if operation.energy else None,
         "api": _api(operation.api) if operation.api else None,
         "autoscaling": _autoscaling(operation.autoscaling) if operation.autoscaling else None,
-        "thresholds": thresholds_dict(operation.thresholds),
+        "thresholds": thresholds_dict(operation.thresholds) if operation.thresholds else None,
     }
 
 
@@ -141,6 +141,9 @@ def verified_dict(found: Verified) -> dict[str, Any]:
         "requests": found.requests,
         "seconds": {measure.name: interval_dict(seconds) for measure, seconds in found.seconds.items()},
         "goodput": interval_dict(found.goodput) if found.goodput else None,
+        "prefill_replicas": found.pair.prefill if found.pair else None,
+        "decode_replicas": found.pair.decode if found.pair else None,
+        "chosen_before": list(found.overtaken),
         "kept": found.met,
         "stationary": found.stationary,
     }

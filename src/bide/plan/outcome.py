@@ -86,7 +86,14 @@ def _ran(service: Mapping[str, Any], shared: Sequence[Mapping[str, Any]]) -> Ran
 
 
 def _fleet(fleet: Mapping[str, Any]) -> str:
-    """`3 x h100-sxm`, `3 x (2 x h100-sxm)`: replicas that are bought, and the GPUs of each."""
-    each = int(fleet["replica_gpus"])
+    """`3 x h100-sxm`, `3 x (2 x h100-sxm)`: replicas that are bought, and the GPUs of each.
+
+    `(2 prefill + 3 decode) x h100-sxm` where they do one of the two stages.
+    """
+    each, pools = int(fleet["replica_gpus"]), fleet.get("pools")
     gpu = str(fleet["gpu"]) if each == 1 else f"({each} x {fleet['gpu']})"
+    if pools:
+        text, spare = _("({prefill} prefill + {decode} decode) x {gpu}"), int(pools["spare_replicas_each"])
+        counts = (int(pools[name]) + spare for name in ("prefill_replicas", "decode_replicas"))
+        return text.format(**dict(zip(("prefill", "decode"), counts, strict=True)), gpu=gpu)
     return f"{int(fleet['gpus']) // each} x {gpu}"

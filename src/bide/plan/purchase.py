@@ -66,7 +66,7 @@ def _ways(
     question: Question, place: int, options: Sequence[Option], offering: Offering
 ) -> tuple[Option | MixedFleet, ...]:
     """The options of a service, and a mixed fleet where that costs less than the first."""
-    if not options or not question.fleet.split:
+    if not options or not question.fleet.split or not question.services[place].colocated:
         return tuple(options)
     mixed = cheapest_mixed(question.services[place], options[0], question.hardware, offering)
     return (mixed, *options) if mixed else tuple(options)

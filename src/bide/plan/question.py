@@ -112,10 +112,19 @@ class Service:
     goodput: Goodput | None = None
     trace: Trace | None = None
     api_price: ApiPrice | None = None
-    disaggregated: bool = False
-    """Whether prefill and decode may have replicas of their own."""
+    disaggregated: tuple[bool, ...] = (False,)
+    """Whether prefill and decode have replicas of their own; both where the plan chooses."""
     classes: tuple[ServiceClass, ...] = ()
     """Where there are any, each must be served within its own patience, and the service's own is only shown."""
+
+    @property
+    def colocated(self) -> bool:
+        """Whether replicas may do both."""
+        return False in self.disaggregated
+
+    @property
+    def may_disaggregate(self) -> bool:
+        return True in self.disaggregated
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +162,8 @@ class Fleet:
 class Question:
     """All of it. `assumptions` lists what the file left open.
 
-    `given` is the content of the file, `flags` what the command line put in its place (`--margin 2`).
+    `given` is the content of the file, `flags` what the command line put in its place (`--margin 2`), `folder` that of
+    the file as it was named: paths in it start there.
     """
 
     services: tuple[Service, ...]
@@ -163,3 +173,4 @@ class Question:
     fleet: Fleet = field(default_factory=Fleet)
     given: Mapping[str, object] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    folder: str = "."

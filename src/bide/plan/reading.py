@@ -51,7 +51,7 @@ def read_replica(capacity: Capacity, requests_per_s: float, replicas: int = 1) -
         {measure: _interval(capacity, requests_per_s, Probe(measure), replicas) for measure in measures},
         seen.running if seen else None,
         seen.prefill_share if seen else None,
-        _bound(capacity.candidate, seen.running) if seen else "unstable",
+        bound_of(capacity.candidate, seen.running) if seen else "unstable",
         goodput_ratio=_interval(capacity, requests_per_s, Probe(service.goodput), replicas)
         if service.goodput
         else None,
@@ -69,7 +69,7 @@ def _interval(capacity: Capacity, requests_per_s: float, probe: Probe, replicas:
     return spanning(fast, likely, slow)
 
 
-def _bound(candidate: Candidate, running: float) -> Bound:
+def bound_of(candidate: Candidate, running: float) -> Bound:
     """What more of would help most: room for requests, or what the largest part of a token's time is spent on."""
     case, work = candidate.case, candidate.service.workload
     room = requests_at_once(candidate.memory.pool, candidate.held) * candidate.deployment.dp

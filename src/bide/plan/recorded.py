@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.plan.changes import Change
 from bide.plan.diff import Side
 from bide.plan.outcome import outcome_of
@@ -46,15 +46,17 @@ def _plan_json(path: Path, field: str) -> dict[str, Any] | None:
         with path.open("rb") as file:
             if not file.read(1000).lstrip().startswith(b"{"):
                 return None
-        data = json.loads(path.read_bytes())
+        data: dict[str, Any] = json.loads(path.read_bytes())
     except OSError as error:
         raise BadInput(field, str(path), _("a file that can be read"), str(error.strerror)) from error
     except (ValueError, RecursionError):
         return None
-    if not isinstance(data, dict) or "schema" not in data:
-        return None
-    if data["schema"] != SCHEMA:
-        raise BadInput(field, data["schema"], _("a service file, or a plan with schema {name}").format(name=SCHEMA))
+    if "services" in data and "schema" not in data:
+        return None  # a service file written as JSON
+    if data.get("schema") != SCHEMA:
+        hint = _("its schema is {given}").format(given=data["schema"]) if "schema" in data else _("it has no schema")
+        allowed = _("a service file, or what `bide plan --json` printed (schema {name})").format(name=SCHEMA)
+        raise BadInput(field, str(path), allowed, hint)
     return data
 
 
@@ -93,7 +95,7 @@ def _differing(service: str, old: Mapping[str, str], new: Mapping[str, str]) -> 
 def _said(service: Data) -> dict[str, str]:
     """What a recorded service was asked, in words."""
     work, traffic, patience = (_mapping(service.get(key)) for key in ("workload", "traffic", "patience"))
-    lengths = (f"{_mapping(work.get(key)).get('mean', 0):,.0f}" for key in ("prompt_tokens", "output_tokens"))
+    lengths = (numeral(_mapping(work.get(key)).get("mean", 0), ",.0f") for key in ("prompt_tokens", "output_tokens"))
     return {
         _("model"): str(service.get("model")),
         _("workload"): _("{lengths} tokens on average").format(lengths=" + ".join(lengths)),

@@ -16,26 +16,31 @@ from time import perf_counter
 from bide.i18n import _
 from bide.physics.profile import Profile, load_profile
 from bide.plan.answer import FrontierPoint, Option, Plan, ServicePlan, Tried
+from bide.plan.both_offers import offer_of
 from bide.plan.cheapest import Field
 from bide.plan.choice import bill_of
 from bide.plan.cost import HOURS_PER_MONTH, price_of
 from bide.plan.details import detailed
 from bide.plan.frontier import Wait, waits
-from bide.plan.offer import GpuOffer, Terms, offer_of
+from bide.plan.offer import GpuOffer, Terms
 from bide.plan.proving import kept_shared, operated
 from bide.plan.purchase import Pick, Purchase, purchase
 from bide.plan.question import Fleet, Hardware, Question, Service
 from bide.plan.rejection import Rejection
-from bide.runners import Runner, serial
+from bide.runners import Runner, heard, serial
+
+_WORTH_TELLING = 0.01
+"""Of a piece of work: what comes in smaller parts is told together."""
+_NEARLY = 0.99
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Progress:
     """How far the search is. `best`: the cheapest option of each service so far, None where none was found yet."""
 
-    done: int
+    done: float
     total: int
-    """Kinds of GPU, over all services."""
+    """Kinds of GPU over all services, and one more for each service: the run of its whole fleet and what moves it."""
     candidates: int
     """Looked at so far."""
     best: tuple[Option | None, ...]
@@ -67,46 +72,74 @@ def plan(
     """
     hardware, found = question.hardware, load_profile(profile)
     terms = Terms(hardware, question.fleet, found, frontier=True)
-    offers = _offers(question, terms, run, progress)
+    watched = _Watched(question, progress)
+    with heard(watched.share):
+        return _planned(question, terms, run, watched, profile.name if profile else "")
+
+
+def _planned(question: Question, terms: Terms, run: Runner, watched: _Watched, profile_name: str) -> Plan:
+    hardware = terms.hardware
+    offers = _offers(question, terms, run, watched)
     options = [offer.options for offer in offers]
     bought = purchase(question, options, Field.under(terms))
     plans = [_service_plan(*each, hardware) for each in zip(question.services, bought.picks, offers, strict=True)]
-    services, left_gpus = _checked(plans, bought, terms, question)
+    services, left_gpus = _checked(plans, bought, terms, question, watched)
     over_limit = None if bought.fits else _too_many([each for each in options if each], hardware)
     shared = kept_shared(bought.shared, services, terms, left_gpus)
-    return Plan(question, services, found, over_limit, profile.name if profile else "", shared)
+    return Plan(question, services, terms.profile, over_limit, profile_name, shared)
 
 
 def offer(service: Service, hardware: Hardware, profile: Profile, fleet: Fleet | None = None) -> Offer:
     """The options for one service, in this process; without a frontier."""
     terms = Terms(hardware, fleet or Fleet(), profile)
     question = Question((service,), hardware)
-    return _offers(question, terms, serial, _silent)[0]
+    return _offers(question, terms, serial, _Watched(question, _silent))[0]
 
 
-def _offers(question: Question, terms: Terms, run: Runner, progress: Callable[[Progress], None]) -> tuple[Offer, ...]:
+class _Watched:
+    """How far a plan is: whole pieces of work, and shares of those in hand, told once they are worth a look."""
+
+    def __init__(self, question: Question, tell: Callable[[Progress], None]) -> None:
+        self.found: list[list[GpuOffer]] = [[] for _service in question.services]
+        kinds = len({gpu.id for gpu in question.hardware.gpus})
+        self._total, self._tell = len(question.services) * (kinds + 1), tell
+        self._finished, self._begun, self._told = 0, 0.0, 0.0
+
+    def share(self, share: float) -> None:
+        """So much more of a piece in hand; never as far as if all those pieces were finished."""
+        self._begun = min(self._begun + share, self._total - self._finished - 1 + _NEARLY)
+        if self._finished + self._begun >= self._told + _WORTH_TELLING:
+            self.say()
+
+    def finished(self) -> None:
+        """A piece of work; its shares are of the past."""
+        self._finished += 1
+        self._begun = max(0.0, self._begun - 1)
+        self.say()
+
+    def say(self) -> None:
+        self._told = max(self._told, self._finished + self._begun)
+        best = tuple(
+            min((option for one in results for option in one.options), key=bill_of, default=None)
+            for results in self.found
+        )
+        candidates = sum(one.candidates for results in self.found for one in results)
+        self._tell(Progress(self._told, self._total, candidates, best))
+
+
+def _offers(question: Question, terms: Terms, run: Runner, watched: _Watched) -> tuple[Offer, ...]:
     """Every service's options; the kinds of GPU are handed out, the services in turn."""
     gpus = {gpu.id: gpu for gpu in terms.hardware.gpus}.values()
     work = [(number, gpu) for number in range(len(question.services)) for gpu in gpus]
     items = [(question.services[number], gpu) for number, gpu in work]
     started_s = perf_counter()
-    found: list[list[GpuOffer]] = [[] for _service in question.services]
-    for done, ((number, _gpu), result) in enumerate(
-        zip(work, run(partial(offer_of, terms=terms), items), strict=True), 1
-    ):
-        found[number].append(result)
-        progress(_so_far(found, done, len(work)))
+    for (number, _gpu), result in zip(work, run(partial(offer_of, terms=terms), items), strict=True):
+        watched.found[number].append(result)
+        watched.finished()
     return tuple(
         _offer(one, results, terms.hardware, perf_counter() - started_s)
-        for one, results in zip(question.services, found, strict=True)
+        for one, results in zip(question.services, watched.found, strict=True)
     )
-
-
-def _so_far(found: Sequence[Sequence[GpuOffer]], done: int, total: int) -> Progress:
-    best = tuple(
-        min((option for one in results for option in one.options), key=bill_of, default=None) for results in found
-    )
-    return Progress(done, total, sum(one.candidates for results in found for one in results), best)
 
 
 def _offer(service: Service, results: Sequence[GpuOffer], hardware: Hardware, seconds: float) -> Offer:
@@ -114,8 +147,6 @@ def _offer(service: Service, results: Sequence[GpuOffer], hardware: Hardware, se
     rejections = [rejection for one in results for rejection in one.rejections]
     if not options and not rejections:
         rejections = [_no_group(service, hardware)]
-    if service.disaggregated:
-        rejections.append(_not_apart())
     able = sum(one.candidates - one.impossible for one in results)
     simulated = sum(one.simulated for one in results)
     tried = Tried(
@@ -137,15 +168,8 @@ def _no_group(service: Service, hardware: Hardware) -> Rejection:
     return Rejection(service.name, reason + ".", float(str(tp)), hardware.max_gpus, "GPUs", nearest)
 
 
-def _not_apart() -> Rejection:
-    """What was allowed and is not tried."""
-    reason = _("replicas of their own for prompts and for answers are not simulated here; every candidate does both.")
-    nearest = _("`bide simulate --prefill-replicas --decode-replicas` runs such a fleet.")
-    return Rejection(_("prefill and decode apart"), reason, None, None, "", nearest)
-
-
 def _checked(
-    plans: Sequence[ServicePlan], bought: Purchase, terms: Terms, question: Question
+    plans: Sequence[ServicePlan], bought: Purchase, terms: Terms, question: Question, watched: _Watched
 ) -> tuple[tuple[ServicePlan, ...], int]:
     """The plans with their fleets run whole, and how many GPUs nobody has then.
 
@@ -160,6 +184,7 @@ def _checked(
         spent = plan.chosen.gpus if plan.chosen else 0
         found = detailed(plan, terms, question, most - spent if alone else left + before - spent)
         checked.append(operated(found, terms, left))
+        watched.finished()
         if not alone:
             left += before - sum(option.gpus for option in checked[-1].bought)
     return tuple(checked), left

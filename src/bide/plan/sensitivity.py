@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bide.errors import BadInput
 from bide.facts.formats import UNQUANTISED
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.plan.answer import Option, Swing
 from bide.plan.asks import Asks, asks_of
 from bide.plan.candidate import Candidate, candidate
@@ -82,12 +82,12 @@ class Sensitivity:
             self._sized(self._trial, tuple(ask.scaled(factor) for ask in asks_of(self.service)))
             for factor in (_HIGH, _LOW)
         )
-        yield self._swing(_("patience"), [f"+{_SIDE:.0%}", f"-{_SIDE:.0%}"], [longer, shorter])
+        yield self._swing(_("patience"), [f"+{numeral(_SIDE, '.0%')}", f"-{numeral(_SIDE, '.0%')}"], [longer, shorter])
 
     def _lengths(self) -> Iterator[Swing]:
         work = self.service.workload
         shorter, longer = ({"output_tokens": _scaled(work.output_tokens, factor)} for factor in (_LOW, _HIGH))
-        names = [f"-{_SIDE:.0%}", f"+{_SIDE:.0%}"]
+        names = [f"-{numeral(_SIDE, '.0%')}", f"+{numeral(_SIDE, '.0%')}"]
         yield self._swing(_("length of answers"), names, [self._with_lengths(one) for one in (shorter, longer)])
         shorter, longer = ({"prompt_tokens": _scaled(work.prompt_tokens, factor)} for factor in (_LOW, _HIGH))
         yield self._swing(_("length of prompts"), names, [self._with_lengths(one) for one in (shorter, longer)])

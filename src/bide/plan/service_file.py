@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from bide.errors import BadInput
@@ -46,7 +47,8 @@ def _question(root: Located, path: Path, flags: tuple[str, ...] = ()) -> Questio
             raise BadInput(f"{entry.path}.name", service.name, _("a name of its own for each service"), entry.where)
         services.append(service)
         assumptions += assumed
-    return Question(tuple(services), hardware, assumptions, path.name, fleet, root.plain(), flags)
+    folder = str(path.parent)
+    return Question(tuple(services), hardware, assumptions, path.name, fleet, root.plain(), flags, folder)
 
 
 def _service(entry: Located, folder: Path, hardware: Hardware) -> tuple[Service, tuple[Assumption, ...]]:
@@ -68,16 +70,31 @@ def _service(entry: Located, folder: Path, hardware: Hardware) -> tuple[Service,
         goodput,
         work.shared,
         _api_price(keys["api_price"]) if "api_price" in keys else None,
-        keys["disaggregated"].flag() if "disaggregated" in keys else False,
+        _disaggregated(keys["disaggregated"]) if "disaggregated" in keys else (False,),
     )
     return service, (*about_traffic, *about_patience)
 
 
+def _disaggregated(item: Located) -> tuple[bool, ...]:
+    """A value is fixed, and of a list the plan picks one."""
+    if not isinstance(item.value, list):
+        if not isinstance(item.value, bool):
+            raise item.bad(_("true, false or [false, true]"))
+        return (item.flag(),)
+    found = [one.flag() for one in item.items()]
+    if len(set(found)) < len(found):
+        raise item.bad(_("each value once"))
+    return tuple(sorted(found))
+
+
 def read_model(item: Located, folder: Path) -> Model:
-    """A model by name, or by a path relative to the service file."""
+    """A model by name, or by a path relative to the service file: then it is called as it was given."""
     name = item.text()
     local = folder / name
-    return item.at(lambda: load_model(str(local) if name.startswith(".") or local.exists() else name))
+    if not (name.startswith(".") or local.exists()):
+        return item.at(lambda: load_model(name))
+    called = name if name.startswith((".", "/", "~")) else f"./{name}"
+    return replace(item.at(lambda: load_model(str(local))), name=called)
 
 
 def _check_replica(entry: Located | None, engine: Mapping[str, object], hardware: Hardware) -> None:

@@ -46,7 +46,10 @@ class SharedFleet:
 
 
 def sharing_groups(services: Sequence[Service]) -> tuple[tuple[int, ...], ...]:
-    """The services, by place, that one fleet could serve: of one model, with the same engine keys and choices."""
+    """The services, by place, that one fleet could serve: of one model, with the same engine keys and choices.
+
+    Shared fleets are of replicas that do both stages: services that must not have these are left out.
+    """
     groups: list[list[int]] = []
     for place, service in enumerate(services):
         fitting = [group for group in groups if _alike(services[group[0]], service)]
@@ -60,4 +63,4 @@ def sharing_groups(services: Sequence[Service]) -> tuple[tuple[int, ...], ...]:
 def _alike(one: Service, other: Service) -> bool:
     """Whether a replica of one could be a replica of the other."""
     engines = dict(one.engine) == dict(other.engine) and dict(one.choices) == dict(other.choices)
-    return one.model == other.model and engines and one.disaggregated == other.disaggregated
+    return one.model == other.model and engines and one.colocated and other.colocated

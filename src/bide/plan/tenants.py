@@ -13,8 +13,6 @@ from bide.located import Located, read_yaml
 from bide.physics.memory import Memory
 from bide.units import parse_tokens
 
-_FORM = "name:tokens:users, such as chat:1500:100"
-_USERS = "a whole number of users from 1 to 1,000,000,000"
 _MOST_USERS = 10**9
 _USER_DIGITS = 12
 _KEYS = ("name", "tokens", "users")
@@ -70,11 +68,19 @@ def parse_tenant(text: str) -> Tenant:
     name, _colon, rest = text.strip().partition(":")
     tokens, _colon, users = rest.partition(":")
     if not name or not name.isprintable() or not tokens or not users:
-        raise BadInput("service", text, _(_FORM))
+        raise BadInput("service", text, _form())
     count = int(users) if users.strip().isdecimal() and len(users) <= _USER_DIGITS else 0
     if not 1 <= count <= _MOST_USERS:
-        raise BadInput("service", text, f"{_(_USERS)}: {_(_FORM)}")
+        raise BadInput("service", text, f"{_users()}: {_form()}")
     return Tenant(name, parse_tokens(tokens, "service"), count)
+
+
+def _form() -> str:
+    return _("name:tokens:users, such as chat:1500:100")
+
+
+def _users() -> str:
+    return _("a whole number of users from 1 to {most:,}").format(most=_MOST_USERS)
 
 
 def read_tenants(path: Path) -> list[Tenant]:
@@ -89,7 +95,7 @@ def read_tenants(path: Path) -> list[Tenant]:
 
 def _tenant(row: Located) -> Tenant:
     keys = row.mapping(_KEYS, _KEYS)
-    tokens, users = keys["tokens"], keys["users"].number(_(_USERS), 1, _MOST_USERS, whole=True)
+    tokens, users = keys["tokens"], keys["users"].number(_users(), 1, _MOST_USERS, whole=True)
     return Tenant(keys["name"].text(), tokens.at(lambda: parse_tokens(tokens.value, tokens.path)), int(users))
 
 

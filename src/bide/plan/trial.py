@@ -9,14 +9,16 @@ limit, so that a longer patience never asks for more.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bide import metrics
 from bide.plan.asks import EVERYBODY, Probe
 from bide.plan.basket import Basket
-from bide.plan.question import Goodput
+from bide.plan.question import Goodput, Measure
 from bide.records import RequestTable
 from bide.simulate.replica_setup import ReplicaSetup
 from bide.simulate.scheduler.outcome import Outcome
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
     Booleans = NDArray[np.bool_]
 
 _PARTS = 16
@@ -60,7 +63,7 @@ def watch(setup: ReplicaSetup, basket: Basket, probes: Sequence[Probe], requests
     requests = basket.requests(setup.config, requests_per_s / setup.engines)
     outcome = simulate(setup.config, setup.cost, requests)
     table = outcome.table(requests, setup.request_s)
-    inside = _settled(table)
+    inside = settled(table)
     traffic = basket.traffic
     prompts = float(traffic.prompt_tokens.sum())
     cached = float(outcome.cached_tokens.sum()) / prompts
@@ -74,7 +77,7 @@ def watch(setup: ReplicaSetup, basket: Basket, probes: Sequence[Probe], requests
     )
 
 
-def _settled(table: RequestTable) -> Booleans:
+def settled(table: RequestTable) -> Booleans:
     """Requests that arrive after the warm-up."""
     import numpy as np
 
@@ -87,12 +90,18 @@ def _settled(table: RequestTable) -> Booleans:
 def values_of(setup: ReplicaSetup, basket: Basket, probe: Probe, table: RequestTable, inside: Booleans) -> Floats:
     """What `probe` takes of each request `inside` the measured part (`itl`: of each gap), in the order of arrival."""
     kept = inside if probe.group == EVERYBODY else inside & basket.groups[probe.group]
+    if isinstance(probe.measure, Measure) and probe.measure.latency == "itl":
+        return _gaps(setup, basket, table, kept)
+    return of_requests(probe, table)[kept]
+
+
+def of_requests(probe: Probe, table: RequestTable) -> Floats:
+    """What `probe` takes of each request, which is not the gaps between its tokens."""
     measure = probe.measure
     if isinstance(measure, Goodput):
-        return _worst_ratio(table, measure)[kept]
-    if measure.latency == "itl":
-        return _gaps(setup, basket, table, kept)
-    return metrics.latency_s(table, measure.latency)[kept]
+        return _worst_ratio(table, measure)
+    assert measure.latency != "itl"
+    return metrics.latency_s(table, measure.latency)
 
 
 def taken(probe: Probe, values: Floats) -> tuple[float, float]:
@@ -115,12 +124,18 @@ def _worst_ratio(table: RequestTable, goodput: Goodput) -> Floats:
     return np.asarray(np.nan_to_num(np.array(ratios), nan=0.0).max(axis=0))
 
 
-def _gaps(setup: ReplicaSetup, basket: Basket, table: RequestTable, kept: Booleans) -> Floats:
-    """Times between tokens of a stretch of the run, in the order of the requests."""
+def stretch_of(arrival_s: Floats) -> tuple[int, slice]:
+    """The requests of a run that are simulated again for times between tokens, and the first of those that count."""
     import numpy as np
 
-    first = int(np.argmax(table.arrival_s >= _MOST_WARM_UP * float(table.arrival_s[-1])))
-    rows = slice(max(0, first - _GAP_REQUESTS // 2), first + _GAP_REQUESTS)
+    first = int(np.argmax(arrival_s >= _MOST_WARM_UP * float(arrival_s[-1])))
+    return first, slice(max(0, first - _GAP_REQUESTS // 2), first + _GAP_REQUESTS)
+
+
+def _gaps(setup: ReplicaSetup, basket: Basket, table: RequestTable, kept: Booleans) -> Floats:
+    """Times between tokens of a stretch of the run, in the order of the requests."""
+
+    first, rows = stretch_of(table.arrival_s)
     requests = basket.stretch(setup.config, rows, table.arrival_s)
     log = simulate(setup.config, setup.cost, requests, record_steps=True).log
     assert log is not None
@@ -165,9 +180,19 @@ def _scatter(values: Floats | Booleans) -> float:
 
     if len(values) < 2 * _PARTS:
         return float(np.std(values)) if len(values) else 0.0
-    begins = np.arange(_PARTS) * len(values) // _PARTS
-    means = np.add.reduceat(values, begins, dtype=np.float64) / np.diff(begins, append=len(values))
-    return float(np.std(means, ddof=1) / np.sqrt(_PARTS))
+    begins, sizes = _parts_of(len(values))
+    off = np.add.reduceat(values, begins, dtype=np.float64) / sizes
+    off -= off.mean()
+    return math.sqrt(float(off @ off) / (_PARTS - 1) / _PARTS)
+
+
+@lru_cache(maxsize=256)
+def _parts_of(count: int) -> tuple[Ints, Ints]:
+    """Where consecutive parts begin, and how many values each has."""
+    import numpy as np
+
+    begins = np.arange(_PARTS) * count // _PARTS
+    return begins, np.diff(begins, append=count)
 
 
 def _prefill_share(setup: ReplicaSetup, basket: Basket, requests_per_s: float, cached_share: float) -> float:
@@ -186,17 +211,25 @@ def _prefill_share(setup: ReplicaSetup, basket: Basket, requests_per_s: float, c
 def saturated(setup: ReplicaSetup, basket: Basket, most_running: int) -> float:
     """Requests a second at which a replica works off a backlog, at most what its steps allow.
 
-    All requests are there from the beginning; the rate is that of the middle half of the ends. The
-    basket is repeated until it fills the batch several times.
+    All requests are there from the beginning.
     """
+    full = backlog_of(basket, most_running)
+    outcome = simulate(setup.config, setup.cost, full.requests(setup.config, float("inf")))
+    return min(setup.engines * rate_of_backlog(outcome), highest_rps(setup, full))
+
+
+def backlog_of(basket: Basket, most_running: int) -> Basket:
+    """So many requests that they fill the batch several times."""
+    return basket.repeated(min(_TURNS * most_running, _MOST_BACKLOG))
+
+
+def rate_of_backlog(outcome: Outcome) -> float:
+    """Requests a second of one engine to which all came at once: the middle half of the ends."""
     import numpy as np
 
-    full = basket.repeated(min(_TURNS * most_running, _MOST_BACKLOG))
-    outcome: Outcome = simulate(setup.config, setup.cost, full.requests(setup.config, float("inf")))
     ends_s = np.sort(outcome.finish_s)
     first, last = len(ends_s) // 4, 3 * len(ends_s) // 4
-    rate = (last - first) / float(ends_s[last] - ends_s[first])
-    return float(min(setup.engines * rate, highest_rps(setup, full)))
+    return (last - first) / float(ends_s[last] - ends_s[first])
 
 
 _TURNS = 6

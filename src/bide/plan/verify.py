@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING
 from bide.bootstrap import block_count, percentile_intervals
 from bide.interval import Interval, spanning
 from bide.plan.answer import Option, Verified
-from bide.plan.asks import Ask, Probe, asks_of
+from bide.plan.asks import EVERYBODY, Ask, Probe, asks_of
 from bide.plan.basket import Basket, basket_with
 from bide.plan.capacity import Capacity
 from bide.plan.offer import Terms, option_of
-from bide.plan.question import Goodput, Measure
+from bide.plan.question import Goodput, Measure, Service
 from bide.plan.reading import capacity_of, shown_probes
-from bide.plan.trial import percent_of, taken, values_of
-from bide.simulate.fleet.rules import FleetRules, RouterName
+from bide.plan.trial import of_requests, percent_of, taken
+from bide.runners import done
+from bide.simulate.fleet.rules import BLIND, FleetRules, RouterName
 from bide.simulate.fleet.run import FleetRun, run_fleet
-from bide.simulate.summary.window import measured, queue_of, window_of
+from bide.simulate.replica_setup import ReplicaSetup
+from bide.simulate.summary.token_gaps import token_gaps
+from bide.simulate.summary.window import Window, measured, queue_of, window_of
+from bide.workload.traffic import Traffic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,24 +34,47 @@ _EACH, _FEWEST, _MOST = 4096, 8192, 65_536
 """Requests: so many a replica, within these in all."""
 _MOST_WATCHED = 16_384
 """Of a fleet whose router looks at its replicas: those are run side by side, which takes longer."""
-_BLIND: tuple[RouterName, ...] = ("round-robin", "random")
 _MORE = 0.05
 """Of the replicas, at least one, that are added at a time where the fleet does not hold."""
-_TRIES = 12
+TRIES = 12
 
 
 @dataclass(frozen=True, eq=False)
-class _Fleet:
+class Proven:
     """A fleet that was run, and which of its requests are measured."""
 
-    trial: Capacity
+    service: Service
+    setup: ReplicaSetup
     basket: Basket
+    at_rate: Traffic
     run: FleetRun
-    inside: Booleans
-    blocks: int
+    window: Window
+    loaded: bool
+    """Whether those that answer are sent the prompts' caches."""
+
+    @property
+    def inside(self) -> Booleans:
+        return measured(self.run, self.window)
+
+    @property
+    def blocks(self) -> int:
+        stay_s = float((self.run.table.last_token_s - self.run.table.arrival_s).mean())
+        return block_count(self.window.seconds, stay_s)
 
     def values(self, probe: Probe) -> Floats:
-        return values_of(self.trial.setup("likely"), self.basket, probe, self.run.table, self.inside)
+        """Of each request, or of each gap between tokens at the first engine that answers."""
+        measure = probe.measure
+        if isinstance(measure, Measure) and measure.latency == "itl":
+            return token_gaps(self.setup, self.at_rate, self.run, self.window, self.loaded)[1]
+        inside = self.inside
+        return of_requests(probe, self.run.table)[inside & self._of(probe) if probe.group != EVERYBODY else inside]
+
+    def _of(self, probe: Probe) -> Booleans:
+        return self.basket.groups[probe.group]
+
+    def keeps_all(self) -> bool:
+        """Whether everything that the service asks is kept."""
+        return all(self.keeps(ask) for ask in asks_of(self.service))
 
     def keeps(self, ask: Ask) -> bool:
         """By the same measure as a single replica."""
@@ -70,14 +97,14 @@ class _Fleet:
 
 def verified(trial: Capacity, probes: tuple[Probe, ...], replicas: int, most: int, router: RouterName) -> Verified:
     """The fleet of `replicas`, or of as many more, up to `most`, as it takes to keep what is asked."""
-    asks, count = asks_of(trial.candidate.service), replicas
+    count = replicas
     fleet = _run(trial, count, router)
-    for _attempt in range(_TRIES):
-        if count >= most or all(fleet.keeps(ask) for ask in asks):
+    for _attempt in range(TRIES):
+        if count >= most or fleet.keeps_all():
             break
         count = min(most, count + max(1, round(_MORE * count)))
         fleet = _run(trial, count, router)
-    proof = _proof(fleet, probes, count, router)
+    proof = proof_of(fleet, probes, count, router)
     return replace(proof, added=count - replicas, fewer=_one_fewer(trial, probes, count, router))
 
 
@@ -86,10 +113,10 @@ def _one_fewer(trial: Capacity, probes: tuple[Probe, ...], count: int, router: R
     rate = trial.candidate.service.traffic.planned_rps / max(1, count - 1)
     if count == 1 or rate > trial.saturated_rps():
         return None
-    return _proof(_run(trial, count - 1, router), probes, count - 1, router)
+    return proof_of(_run(trial, count - 1, router), probes, count - 1, router)
 
 
-def _proof(fleet: _Fleet, probes: tuple[Probe, ...], count: int, router: RouterName) -> Verified:
+def proof_of(fleet: Proven, probes: tuple[Probe, ...], count: int, router: RouterName) -> Verified:
     """What a run showed of `probes`, and whether it kept what the service asks."""
     measures = {probe.measure: probe for probe in probes if isinstance(probe.measure, Measure)}
     goodput = next((probe for probe in probes if isinstance(probe.measure, Goodput)), None)
@@ -99,7 +126,7 @@ def _proof(fleet: _Fleet, probes: tuple[Probe, ...], count: int, router: RouterN
         int(fleet.inside.sum()),
         {measure: fleet.interval(probe) for measure, probe in measures.items()},
         _share(fleet, goodput) if goodput else None,
-        all(fleet.keeps(ask) for ask in asks_of(fleet.trial.candidate.service)),
+        fleet.keeps_all(),
         not queue_of(fleet.run, window_of(fleet.run)).grows,
     )
 
@@ -123,18 +150,21 @@ def proven(
     return replace(grown, replicas_surely=surely), proof
 
 
-def _run(trial: Capacity, replicas: int, router: RouterName) -> _Fleet:
-    service = trial.candidate.service
-    most = _MOST if router in _BLIND else _MOST_WATCHED
-    basket = basket_with(service, min(most, max(_FEWEST, _EACH * replicas)))
+def _run(trial: Capacity, replicas: int, router: RouterName) -> Proven:
+    return run_whole(trial.setup("likely"), trial.candidate.service, FleetRules(replicas=replicas, router=router))
+
+
+def run_whole(setup: ReplicaSetup, service: Service, rules: FleetRules) -> Proven:
+    """The fleet at the planned rate, over so many of the service's requests as make a run for each replica."""
+    most = _MOST if rules.router in BLIND else _MOST_WATCHED
+    basket = basket_with(service, min(most, max(_FEWEST, _EACH * rules.all_replicas)))
     at_rate = replace(basket.traffic, arrival_s=basket.traffic.arrival_s / service.traffic.planned_rps)
-    run = run_fleet(trial.setup("likely"), at_rate, FleetRules(replicas=replicas, router=router))
-    window = window_of(run)
-    stay_s = float((run.table.last_token_s - run.table.arrival_s).mean())
-    return _Fleet(trial, basket, run, measured(run, window), block_count(window.seconds, stay_s))
+    run = run_fleet(setup, at_rate, rules)
+    done(0.15)
+    return Proven(service, setup, basket, at_rate, run, window_of(run), rules.split)
 
 
-def _share(fleet: _Fleet, goodput: Probe) -> Interval:
+def _share(fleet: Proven, goodput: Probe) -> Interval:
     """The requests that keep every limit, with the scatter between parts of the run."""
     import numpy as np
 

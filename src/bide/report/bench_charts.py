@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from bide import metrics
 from bide.bench.result import Bench, Cell
 from bide.bench.window import measured
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.report.bench_text import metric_name, shown_cell
-from bide.report.themed import ACCENT, PARTS, log_scale, round_ticks, rows, svg
+from bide.report.themed import ACCENT, INK, PARTS, log_scale, round_ticks, rows, svg
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,19 +47,21 @@ Series = tuple[Sequence[float], Sequence[float]]
 
 
 def latency_chart(cell: Cell, width: int, height: int) -> str:
-    """Cumulative shares on a logarithmic axis."""
+    """Cumulative shares of what was measured, as SVG."""
+    inside = measured(cell.table, cell.summary.window)
+    found = {metric: metrics.latency_s(cell.table, metric)[inside] for metric in metrics.LATENCIES}
+    return svg(cumulative_chart(found), width, height)
+
+
+def cumulative_chart(found: Mapping[metrics.Latency, Floats]) -> Any:
+    """Cumulative shares of latencies in seconds on a logarithmic axis, as an Altair chart."""
     import altair as alt
 
-    inside = measured(cell.table, cell.summary.window)
-    values = [
-        point
-        for metric in metrics.LATENCIES
-        for point in _cumulative(metric, metrics.latency_s(cell.table, metric)[inside])
-    ]
-    names = [metric_name(metric) for metric in metrics.LATENCIES]
+    values = [point for metric, seconds in found.items() for point in _cumulative(metric, seconds)]
+    names = [metric_name(metric) for metric in found]
     reach = [point["s"] for point in values] or [1.0]
     colour = alt.Scale(domain=names, range=list(PARTS[: len(names)]))
-    drawn = (
+    return (
         alt.Chart(rows(values))
         .mark_line(strokeWidth=2.5)
         .encode(
@@ -68,7 +70,6 @@ def latency_chart(cell: Cell, width: int, height: int) -> str:
             color=alt.Color("of:N", scale=colour, sort=names, legend=alt.Legend(title=None, orient="top")),
         )
     )
-    return svg(drawn, width, height)
 
 
 def _cumulative(metric: metrics.Latency, values: Floats) -> list[dict[str, Any]]:
@@ -83,21 +84,44 @@ def _cumulative(metric: metrics.Latency, values: Floats) -> list[dict[str, Any]]
 
 
 def level_chart(made: Bench, width: int, height: int) -> str:
-    """The p95 of the whole stay over output tokens a second, in order of the load."""
-    import altair as alt
-
+    """The p95 of the whole stay over output tokens a second, in order of the load, as SVG."""
     points = []
     for cell in sorted(made.cells, key=lambda each: each.load.level):
         latency = cell.summary.latency("e2e")
         if latency is not None and latency.count:
-            stay_s, text = latency.at(95), f"{cell.load.level:.4g}"
+            stay_s, text = latency.at(95), numeral(cell.load.level, ".4g")
             points.append({"x": cell.summary.output_tokens_per_s, "y": stay_s, "level": cell.load.level, "text": text})
+    return svg(levels_chart(points), width, height)
+
+
+def levels_chart(points: Sequence[Mapping[str, Any]], which: str = "p95") -> Any:
+    """Seconds `y` over output tokens a second `x`, by rising `level`, each with its `text`, as an Altair chart.
+
+    `which` percentile of the whole stay the seconds are.
+    """
+    import altair as alt
+
     base = alt.Chart(rows(points)).encode(
         x=alt.X("x:Q", title=_("output tokens/s"), axis=alt.Axis(grid=False)),
-        y=alt.Y("y:Q", title=_("E2E p95, s"), scale=alt.Scale(zero=True)),
+        y=alt.Y("y:Q", title=_("E2E {which}, s").format(which=which), scale=alt.Scale(zero=True)),
     )
-    line = base.mark_line(color=ACCENT, point=alt.OverlayMarkDef(color=ACCENT)).encode(order="level:Q")
-    return svg(alt.layer(line, base.mark_text(dy=-10, align="center").encode(text="text:N")), width, height)
+    line = base.mark_line(color=ACCENT, point=alt.OverlayMarkDef(color=ACCENT)).encode(order=alt.Order("level:Q"))
+    return alt.layer(line, base.mark_text(color=INK, dy=-10, align="center").encode(text=alt.Text("text:N")))
+
+
+def spread_chart(values: Sequence[Mapping[str, Any]]) -> Any:
+    """Seconds `s` at each `percent`, a line for each of `of`, as an Altair chart: where no requests are listed."""
+    import altair as alt
+
+    names, percents = (list(dict.fromkeys(str(row[key]) for row in values)) for key in ("of", "percent"))
+    reach = [float(row["s"]) for row in values]
+    colour = alt.Scale(domain=names, range=list(PARTS[: len(names)]))
+    base = alt.Chart(rows(values)).encode(
+        x=alt.X("percent:N", sort=percents, title=None, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("s:Q", scale=log_scale(10), title=_("seconds"), axis=round_ticks(reach)),
+        color=alt.Color("of:N", scale=colour, sort=names, legend=alt.Legend(title=None, orient="top", columns=2)),
+    )
+    return alt.layer(base.mark_line(strokeWidth=1.5), base.mark_point(filled=True, size=60, opacity=1))
 
 
 def over_time(series: Mapping[str, Series], width: int, height: int, form: str = "~s") -> str:

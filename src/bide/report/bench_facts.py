@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from bide.bench.result import Cell
-from bide.i18n import _
+from bide.i18n import _, ngettext, numeral
 from bide.report.bench_text import duration
 
 _ERRORS = 3
@@ -25,7 +25,9 @@ def facts(cell: Cell) -> Iterator[tuple[str, str]]:
 def _measured(cell: Cell) -> Iterator[tuple[str, str]]:
     summary, window = cell.summary, cell.summary.window
     what = _("the whole run") if window.whole else _("after the warm-up, to the last arrival")
-    text = _("{n:,} requests from {start} to {end}: {what}")
+    text = ngettext(
+        "{n:,} request from {start} to {end}: {what}", "{n:,} requests from {start} to {end}: {what}", summary.requests
+    )
     yield (
         _("measured"),
         text.format(n=summary.requests, start=duration(window.start_s), end=duration(window.end_s), what=what),
@@ -54,8 +56,11 @@ def _failed(cell: Cell) -> Iterator[tuple[str, str]]:
     summary = cell.summary
     failed = {name: count for name, count in summary.by_status.items() if name != "ok"}
     if failed:
-        said = ", ".join(f"{name} {count:,}" for name, count in failed.items())
-        yield _("failed"), said + "".join(f"; {text} ({n:,})" for text, n in list(summary.errors.items())[:_ERRORS])
+        said = ", ".join(f"{name} {numeral(count, ',')}" for name, count in failed.items())
+        yield (
+            _("failed"),
+            said + "".join(f"; {text} ({numeral(n, ',')})" for text, n in list(summary.errors.items())[:_ERRORS]),
+        )
 
 
 def _client(cell: Cell) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bide.bench.selftest import Selftest
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.report.bench_text import duration
 
 
@@ -41,11 +41,11 @@ def selftest_table(found: Selftest) -> tuple[list[str], list[list[str]]]:
             [
                 load.format(n=line.level) + ("" if timed else _(", instant")),
                 *(
-                    f"{error:+.1%}" if timed else "-"
+                    numeral(error, "+.1%") if timed else "-"
                     for error in (line.ttft_error, line.tpot_error, line.itl_p99_error)
                 ),
                 duration(line.sent_p99_s),
-                f"{line.cpu_ms_per_1000_tokens:.3g} ms" if timed else "-",
+                _("{n} ms").format(n=numeral(line.cpu_ms_per_1000_tokens, ".3g")) if timed else "-",
                 _("right") if line.right else _("off"),
             ]
         )

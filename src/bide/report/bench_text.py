@@ -9,7 +9,7 @@ from bide.bench.loads import Load
 from bide.bench.measure import Going
 from bide.bench.result import Bench, Cell
 from bide.bench.summary import Metric, Percentile
-from bide.i18n import _
+from bide.i18n import _, ngettext, numeral
 
 _SAID: tuple[Metric, ...] = ("ttft", "tpot", "e2e")
 
@@ -30,14 +30,14 @@ def duration(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "-"
     if value >= 1:
-        return f"{value:,.3g} s" if value < 1000 else f"{value:,.0f} s"
-    return f"{value * 1e3:.3g} ms"
+        return _("{n} s").format(n=numeral(value, ",.3g" if value < 1000 else ",.0f"))
+    return _("{n} ms").format(n=numeral(value * 1e3, ".3g"))
 
 
 def load_text(load: Load) -> str:
     """The load in a few words."""
     if load.kind == "closed":
-        text = _("{n:,} users").format(n=load.concurrency)
+        text = ngettext("{n:,} user", "{n:,} users", load.concurrency or 0).format(n=load.concurrency)
     elif load.kind == "open":
         text = _("{rate:.4g} requests/s").format(rate=load.rate)
     else:
@@ -72,12 +72,27 @@ def progress(number: int, load: Load, going: Going) -> str:
     )
 
 
+def share_done(load: Load, going: Going) -> float | None:
+    """Of the level: by requests or by time, whichever ends it; None for a trace, whose end is not said."""
+    shares = []
+    if load.requests:
+        shares.append(going.finished / load.requests)
+    if load.duration_s:
+        shares.append(going.elapsed_s / load.duration_s)
+    return min(1.0, max(shares)) if shares else None
+
+
 def shown_cell(made: Bench) -> Cell:
     """The cell that is shown in full: the best of a search, the knee of a sweep, else the last."""
     chosen = made.found.get("slo", {}).get("highest_cell")
     if chosen is None:
         chosen = made.found.get("knee", {}).get("cell")
     return made.cells[-1 if chosen is None else int(chosen)]
+
+
+def _nothing(cell: Cell) -> str:
+    early = any(row.ok for row in cell.outcomes)
+    return _("no request succeeded after the warm-up") if early else _("no request succeeded")
 
 
 def sentences(made: Bench) -> Iterator[str]:
@@ -98,7 +113,7 @@ def sentences(made: Bench) -> Iterator[str]:
         model=made.settings["model"],
         url=made.settings["url"],
         load=load_text(cell.load),
-        figures=", ".join(figures) or _("no request succeeded"),
+        figures=", ".join(figures) or _nothing(cell),
         tokens=cell.summary.output_tokens_per_s,
     )
     if not cell.client_kept_up:
@@ -148,12 +163,12 @@ def _level(made: Bench, cell: Cell) -> list[str]:
     mark = mark or (_("<- knee") if made.found.get("knee", {}).get("cell") == cell.number else "")
     return [
         load_text(cell.load),
-        f"{summary.completed_per_s:.4g}",
-        f"{summary.output_tokens_per_s:,.0f}",
-        f"{summary.flight.mean:.4g}",
+        numeral(summary.completed_per_s, ".4g"),
+        numeral(summary.output_tokens_per_s, ",.0f"),
+        numeral(summary.flight.mean, ".4g"),
         *(duration(each.at(percent)) if each else "-" for each, percent in latencies),
-        f"{summary.failed:,}",
-        f"{summary.cached_share:.0%}",
+        numeral(summary.failed, ","),
+        numeral(summary.cached_share, ".0%"),
         mark or ("" if cell.client_kept_up else _("client too slow")),
     ]
 
@@ -167,7 +182,7 @@ def latency_table(cell: Cell) -> tuple[list[str], list[list[str]]]:
         rows.append(
             [
                 metric_name(latency.metric),
-                f"{latency.count:,}",
+                numeral(latency.count, ","),
                 duration(latency.mean_s),
                 *(duration(points[percent].value if percent in points else None) for percent in (50, 90, 95)),
                 _interval(points.get(95)),

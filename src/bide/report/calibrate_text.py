@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from bide.calibrate.calibration import Calibration
 from bide.calibrate.logs import log_rows, pool_bytes_of
 from bide.calibrate.points import OBSERVED
-from bide.i18n import _
+from bide.i18n import _, ngettext, numeral
 from bide.report.simulate_text import duration
-from bide.report.words import plural, rate
+from bide.report.words import rate
 from bide.units import format_bytes
 
 Table = tuple[list[str], list[list[str]]]
@@ -23,13 +23,13 @@ def sentences(made: Calibration) -> Iterator[str]:
     assert own is not None
     if made.points:
         parts = [_change(made, metric) for metric in made.measured_metrics]
-        runs = plural(len(made.points), _("{n} run"), _("{n} runs"))
+        runs = ngettext("{n:,} run", "{n:,} runs", len(made.points)).format(n=len(made.points))
         yield _("Fitted to {runs} of {model}: {errors} (median error).").format(
             runs=runs, model=made.deployment.model.name, errors=", ".join(parts)
         )
     if own.spread:
         text = _("8 in 10 loads that the fit has not seen are expected within {ends}.")
-        ends = [f"{_NAMES[m]} ±{math.expm1(high):.0%}" for m, (_low, high) in own.spread.items()]
+        ends = [f"{_NAMES[m]} ±{numeral(math.expm1(high), '.0%')}" for m, (_low, high) in own.spread.items()]
         yield text.format(ends=", ".join(ends))
     if made.law is not None:
         law = made.law.law
@@ -63,14 +63,15 @@ def _change(made: Calibration, metric: str) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
+    return "-" if value is None else numeral(value, ".1%")
 
 
 def _small(value: float) -> str:
     """Nanoseconds and microseconds."""
     if value >= 1e-3:
         return duration(value)
-    return f"{value * 1e6:.3g} µs" if value >= 1e-6 else f"{value * 1e9:.3g} ns"
+    text, unit_s = (_("{n} µs"), 1e-6) if value >= 1e-6 else (_("{n} ns"), 1e-9)
+    return text.format(n=numeral(value / unit_s, ".3g"))
 
 
 def run_table(made: Calibration) -> Table:
@@ -85,7 +86,7 @@ def run_table(made: Calibration) -> Table:
                 continue
             seen = point.observed[metric]
             guesses = [_guess(which.get(metric), seen) for which in (each.before, each.after, each.left_out)]
-            mix = f"{point.mix.prompt_tokens:.0f} : {point.mix.output_tokens:.0f}"
+            mix = f"{numeral(point.mix.prompt_tokens, '.0f')} : {numeral(point.mix.output_tokens, '.0f')}"
             rows.append(
                 [
                     each.used.run.name if first else "",
@@ -102,7 +103,7 @@ def run_table(made: Calibration) -> Table:
 def _guess(value: float | None, seen: float) -> str:
     if value is None or not math.isfinite(value):
         return "-"
-    return f"{value / seen - 1:+.1%}"
+    return numeral(value / seen - 1, "+.1%")
 
 
 def figure(metric: str, value: float) -> str:
@@ -117,16 +118,16 @@ def term_table(made: Calibration) -> Table:
         return headers, [[name, _small(value), _sure(made.law.relative_error.get(name))] for name, value in law.items()]
     headers = [_("term"), _("before"), _("after"), _("known by these runs")]
     return headers, [
-        [t.name, _value(t.before, t.unit), _value(t.after, t.unit), f"{t.learned:.0%}"] for t in made.terms
+        [t.name, _value(t.before, t.unit), _value(t.after, t.unit), numeral(t.learned, ".0%")] for t in made.terms
     ]
 
 
 def _sure(error: float | None) -> str:
-    return _("not told") if error is None or not math.isfinite(error) else f"{error:.1%}"
+    return _("not told") if error is None or not math.isfinite(error) else numeral(error, ".1%")
 
 
 def _value(value: float, unit: str) -> str:
-    return _small(value) if unit == "s" else f"{value:.3g}"
+    return _small(value) if unit == "s" else numeral(value, ".3g")
 
 
 def log_table(made: Calibration) -> Table:
@@ -137,14 +138,14 @@ def log_table(made: Calibration) -> Table:
     for row in log_rows(made.log, made.deployment):
         show = format_bytes if row.name.endswith("bytes") else _count
         ends = "" if row.low is None or row.high is None else f"{show(row.low)} - {show(row.high)}"
-        ratio = "" if row.ratio is None else f"{row.ratio:.3f}"
+        ratio = "" if row.ratio is None else numeral(row.ratio, ".3f")
         guess = "-" if row.predicted is None else show(row.predicted)
         rows.append([_log_name(row.name), show(row.logged), guess, ends, ratio])
     return headers, rows
 
 
 def _count(value: float) -> str:
-    return f"{value:,.2f}" if value < 1000 and value != int(value) else f"{value:,.0f}"
+    return numeral(value, ",.2f") if value < 1000 and value != int(value) else numeral(value, ",.0f")
 
 
 def _log_name(name: str) -> str:
@@ -177,7 +178,19 @@ def endnotes(made: Calibration) -> Iterator[str]:
         where = "" if len(names) == len(made.points) else f"{', '.join(names)}: "
         yield f"- {where}{note}"
     own = made.profile.own
+    if made.law is not None:
+        yield f"- {_judged(made)}"
     if own is not None and own.terms:
         yield "- " + _("the terms hold for {engine} on {gpu}, the interval for this deployment alone").format(
             engine=own.of["engine"], gpu=own.of["gpu"]
         )
+
+
+def _judged(made: Calibration) -> str:
+    """What the errors and the interval of a law are of."""
+    if not made.replayed:
+        return _("errors and interval are those of the closed forms: the results list no requests to play again")
+    if made.replayed < len(made.points):
+        text = _("errors and interval: {n} of {all} runs played again in the simulator, the others by the closed forms")
+        return text.format(n=made.replayed, all=len(made.points))
+    return _("errors and interval are those of the simulator playing the runs' own requests again")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bide.calibrate.comparing import Comparison, Pair, Row
 from bide.calibrate.sides import Value
-from bide.i18n import _
+from bide.i18n import _, ngettext, numeral
 from bide.report.simulate_text import duration
 from bide.report.words import rate
 
@@ -17,13 +17,17 @@ _WHAT = {"measured": _("measured"), "curve": _("predicted"), "simulation": _("si
 
 def sentences(made: Comparison) -> Iterator[str]:
     """How many figures differ by more than their intervals, and the largest of them."""
-    judged = [row for row in made.rows if row.verdict != "unknown"]
+    judged = [row for row in made.rows if row.verdict in ("same", "beyond")]
     beyond = [row for row in judged if row.verdict == "beyond"]
     if judged:
-        yield _("{n} of {all} figures differ by more than their intervals.").format(n=len(beyond), all=len(judged))
+        yield ngettext(
+            "{n} of {all} figures differs by more than its interval.",
+            "{n} of {all} figures differ by more than their intervals.",
+            len(beyond),
+        ).format(n=len(beyond), all=len(judged))
     else:
         yield _("Neither side has an interval: the ratios below may be noise.")
-    worst = max((row for row in made.rows if row.ratio), key=_distance, default=None)
+    worst = max((row for row in made.rows if row.ratio and row.verdict != "given"), key=_distance, default=None)
     if worst is not None and worst.ratio is not None:
         yield _("Furthest apart: {name}, {b} against {a}, {ratio:.2f} times.").format(
             name=f"{metric_name(worst)} {percent_name(worst)}",
@@ -73,7 +77,7 @@ def pair_table(pair: Pair) -> Table:
                 shown(row.metric, row.b.value),
                 interval(row.metric, row.b),
                 ratio(row),
-                {"beyond": _("yes"), "same": _("no"), "unknown": "?"}[row.verdict],
+                {"beyond": _("yes"), "same": _("no"), "unknown": "?", "given": _("given")}[row.verdict],
             ]
         )
         last = name
@@ -84,7 +88,9 @@ def ratio(row: Row) -> str:
     if row.ratio is None:
         return "-"
     ends = row.ratio_ends
-    return f"{row.ratio:.2f}" + ("" if ends is None else f" ({ends[0]:.2f} - {ends[1]:.2f})")
+    return numeral(row.ratio, ".2f") + (
+        "" if ends is None else f" ({numeral(ends[0], '.2f')} - {numeral(ends[1], '.2f')})"
+    )
 
 
 def interval(metric: str, value: Value) -> str:
@@ -99,5 +105,12 @@ def endnotes(made: Comparison) -> Iterator[str]:
     yield from ("- " + _("no partner: {name}").format(name=name) for name in made.alone)
     if any(pair.b.what == "curve" or pair.a.what == "curve" for pair in made.pairs):
         yield "- " + _("predictions are means over requests, with their 10th and 90th percentile over deployments")
+    if any(pair.a.run is not None and pair.b.what == "simulation" for pair in made.pairs):
+        yield "- " + _(
+            "simulated: A's own requests, users waiting for their answers as there; percentiles with the wider of "
+            "their sampling and step-time intervals"
+        )
+    if any(row.verdict == "given" for row in made.rows):
+        yield "- " + _("given: requests came at a rate of the clients' own and were all answered: no outcome to judge")
     if any(pair.a.what == "measured" for pair in made.pairs):
         yield "- " + _("measured intervals: 95 % by blocks of time, of means 1.96 standard errors")

@@ -6,15 +6,16 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.report.curve_names import load_name
+from bide.report.curve_parts import time_parts
 from bide.report.curve_said import CurvesSaid
 from bide.report.curve_scales import hover, legend, load_title
 from bide.report.curve_sentences import spanned, tokens
 from bide.report.curve_table import bound_name
 from bide.report.themed import INK, PARTS, WARN, log_scale, round_ticks, rows
-from bide.report.words import usd
-from bide.simulate.operating import Curve, Point
+from bide.report.words import seconds, usd
+from bide.simulate.operating import Curve, Parts, Point
 
 _DASHES = ([1, 0], [6, 3], [2, 2])
 _LABEL_GAP = 0.07
@@ -37,7 +38,9 @@ def throughput_chart(said: CurvesSaid, columns: int = 2) -> Any:
     x = alt.X("tpot_ms:Q", scale=log_scale(10), axis=round_ticks(reach), title=_("time between tokens (TPOT), ms"))
     most = max(_column(values, "tokens"))
     y = alt.Y("tokens:Q", title=_("output tokens/s per GPU"), axis=alt.Axis(format=",.0f" if most > 10 else ".1f"))
-    lines = alt.Chart(rows(values)).encode(x=x, y=y, order="order:Q", color=_colour(said, columns), **_dash(said))
+    lines = alt.Chart(rows(values)).encode(
+        x=x, y=y, order=alt.Order("order:Q"), color=_colour(said, columns), **_dash(said)
+    )
     points = alt.Chart(rows(values)).encode(x=x, y=y, color=_colour(said, columns), **hover())
     rings = points.transform_filter("!datum.front").mark_point(size=45, opacity=1, strokeWidth=1.5)
     dots = points.transform_filter("datum.front").mark_point(filled=True, size=55, opacity=1)
@@ -49,32 +52,53 @@ def throughput_chart(said: CurvesSaid, columns: int = 2) -> Any:
         lines.mark_line(strokeWidth=2, aria=False),
         rings,
         dots,
-        knees.encode(color=alt.value(WARN)),
-        named.encode(x=x, y=y, text="label:N"),
+        knees.encode(color=alt.ColorValue(WARN)),
+        named.encode(x=x, y=y, text=alt.Text("label:N")),
     )
+
+
+def chosen_chart(said: CurvesSaid, chosen: Sequence[Point]) -> Any:
+    """A square for a point of each curve, to lie over `throughput_chart`."""
+    import altair as alt
+
+    each = zip(said.names, said.curves, chosen, strict=True)
+    found = [_point_row(name, curve, point) for name, curve, point in each]
+    square = alt.Chart(rows([row for row in found if row is not None]))
+    square = square.mark_point(shape="square", filled=True, size=90, opacity=1, color=INK)
+    x = alt.X("tpot_ms:Q", scale=log_scale(10))
+    return square.encode(x=x, y=alt.Y("tokens:Q"), **hover())
+
+
+def _point_row(name: str, curve: Curve, point: Point) -> Row | None:
+    """A point's place on the chart; None for one that has none."""
+    if point.tpot_s is None or point.bound == "unstable":
+        return None
+    return {
+        "curve": name,
+        "tpot_ms": point.tpot_s * 1e3,
+        "tokens": curve.output_tokens_per_s_per_gpu(point),
+        "text": _hover_text(name, curve, point),
+    }
 
 
 def _point_rows(said: CurvesSaid, number: int) -> Iterator[Row]:
     """The points of a curve that have a place on the chart."""
     curve = said.curves[number]
     for index, point in enumerate(curve.points):
-        if point.tpot_s is None or point.bound == "unstable":
-            continue
-        yield {
-            "curve": said.names[number],
-            "tpot_ms": point.tpot_s * 1e3,
-            "tokens": curve.output_tokens_per_s_per_gpu(point),
-            "order": index,
-            "front": (number, index) in said.front,
-            "knee": point is curve.knee,
-            "label": _label(said, curve, point),
-            "text": _hover_text(said.names[number], curve, point),
-        }
+        row = _point_row(said.names[number], curve, point)
+        if row is not None:
+            yield {
+                **row,
+                "order": index,
+                "front": (number, index) in said.front,
+                "knee": point is curve.knee,
+                "label": _label(said, curve, point),
+            }
 
 
 def _label(said: CurvesSaid, curve: Curve, point: Point) -> str:
     """The load; the knee by name, in full where there is one curve."""
-    load = f"{point.load.value:,.10g}"
+    load = numeral(point.load.value, ",.10g")
     if point is not curve.knee:
         return load
     return _("knee: {load}").format(load=load_name(point.load) if len(said.curves) == 1 else load)
@@ -91,7 +115,14 @@ def _hover_text(name: str, curve: Curve, point: Point) -> str:
         tokens=tokens(curve, point),
         bound=bound_name(point.bound),
     )
-    return said + (", " + _("{usd} per million").format(usd=usd(cost)) if cost is not None else "")
+    said += ", " + _("{usd} per million").format(usd=usd(cost)) if cost is not None else ""
+    return said + (f"\n{_breakdown(point.tpot_parts)}" if point.tpot_parts else "")
+
+
+def _breakdown(parts: Parts) -> str:
+    """Where a token's time goes, the parts in their order."""
+    each = [f"{part.name} {seconds(part.seconds)}" for part in time_parts(parts) if part.seconds > 0]
+    return _("A token's time: {parts}").format(parts=", ".join(each))
 
 
 def _labels(values: Sequence[Row], left: float, right: float, top: float) -> list[Row]:
@@ -115,7 +146,7 @@ def _band(said: CurvesSaid, values: Sequence[Row], columns: int) -> Any:
         interpolate="linear-closed", filled=True, opacity=0.15, strokeWidth=0, aria=False
     )
     x = alt.X("tpot_ms:Q", scale=log_scale(10))
-    return base.encode(x=x, y="tokens:Q", order="order:Q", color=_colour(said, columns))
+    return base.encode(x=x, y=alt.Y("tokens:Q"), order=alt.Order("order:Q"), color=_colour(said, columns))
 
 
 def _band_rows(said: CurvesSaid, number: int) -> list[Row]:
@@ -142,7 +173,7 @@ def latency_chart(said: CurvesSaid, metric: str, columns: int = 2) -> Any:
     y = alt.Y("seconds:Q", scale=log_scale(10), axis=round_ticks(_column(values, "seconds")), title=title)
     base = alt.Chart(rows(values)).encode(x=x, color=_colour(said, columns))
     band = base.mark_area(opacity=0.15, line=False, aria=False).encode(
-        y=alt.Y("low:Q", scale=log_scale(10)), y2="high:Q"
+        y=alt.Y("low:Q", scale=log_scale(10)), y2=alt.Y2("high:Q")
     )
     line = base.mark_line(strokeWidth=2, aria=False).encode(y=y, **_dash(said))
     return alt.layer(band, line, base.mark_point(filled=True, size=40, opacity=1).encode(y=y, **hover()))

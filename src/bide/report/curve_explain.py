@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.report.curve_names import load_name
 from bide.report.curve_parts import time_parts
 from bide.report.curve_said import CurvesSaid, headline
@@ -36,12 +36,14 @@ def explained_point(curve: Curve, point: Point) -> Iterator[str]:
 
 def _bars(parts: Parts) -> Iterator[str]:
     """A bar each, those of no time left out."""
-    whole = parts.total_s
-    for part in time_parts(parts):
+    whole, shown = parts.total_s, time_parts(parts)
+    widest = max(9, *(len(part.name) for part in shown))
+    for part in shown:
         if part.seconds > 0:
             share = part.seconds / whole
             bar = "#" * max(1, round(share * _BAR_CELLS))
-            yield f"    {part.name:9} {format_seconds(part.seconds):>8} {share:5.0%}  {bar:{_BAR_CELLS}}  {part.what}"
+            figures = f"{format_seconds(part.seconds):>8} {numeral(share, '5.0%')}"
+            yield f"    {part.name:{widest}} {figures}  {bar:{_BAR_CELLS}}  {part.what}"
 
 
 def arithmetic(curve: Curve, point: Point) -> Iterator[str]:

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bide.facts.deployment import Deployment
-from bide.i18n import _
+from bide.facts.deployment import FORMAT_KEYS, KNOBS, Deployment
+from bide.i18n import _, ngettext, numeral
 from bide.report.words import cards, engine_name
 from bide.simulate.operating import Load, Mix
 
-_SETTINGS = (
-    "ep",
-    "weights",
-    "kv_dtype",
-    "gpu_memory_utilization",
-    "max_model_len",
-    "max_num_seqs",
-    "max_num_batched_tokens",
-    "block_size",
-    "enforce_eager",
-    "enable_prefix_caching",
-    "enable_chunked_prefill",
-    "speculative_tokens",
-    "pool_bytes_per_gpu",
-)
+_SETTINGS = ("ep", *FORMAT_KEYS, *KNOBS, "pool_bytes_per_gpu")
+"""All but what `cards` says."""
 
 
 def names(asked: Sequence[tuple[Deployment, Mix]]) -> list[str]:
@@ -75,8 +62,8 @@ def lengths(mix: Mix) -> str:
 
 def load_name(load: Load) -> str:
     """`1 client`, `2.5 requests/s`, `a batch of 64`."""
-    value = f"{load.value:,.10g}"
+    value = numeral(load.value, ",.10g")
     if load.kind == "concurrency":
-        return _("1 client") if load.value == 1 else _("{n} clients").format(n=value)
+        return ngettext("{n} client", "{n} clients", round(load.value)).format(n=value)
     text = _("{n} requests/s") if load.kind == "requests_per_s" else _("a batch of {n}")
     return text.format(n=value)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from bide.i18n import _
 from bide.report.curve_names import load_name
 from bide.report.curve_said import CurvesSaid
-from bide.report.words import listed, usd
+from bide.report.words import assumption_text, listed, usd
 from bide.simulate.operating import Curve
 
 
@@ -68,11 +68,11 @@ def _assumed(said: CurvesSaid) -> dict[str, list[str]]:
     """Assumptions by reason; those that not every curve makes with the names of those that do."""
     found: dict[str, dict[str, list[str]]] = {a.why: {} for a in said.assumptions}
     for assumed in said.assumptions:
-        found[assumed.why][f"{assumed.name} = {assumed.value}"] = list(said.names)
+        found[assumed.why][assumption_text(assumed)] = list(said.names)
     for name, curve in zip(said.names, said.curves, strict=True):
         for assumed in curve.deployment.assumptions:
             items = found.setdefault(assumed.why, {})
-            items.setdefault(f"{assumed.name} = {assumed.value}", []).append(name)
+            items.setdefault(assumption_text(assumed), []).append(name)
     return {why: [_on(item, names, said) for item, names in items.items()] for why, items in found.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.report.curve_names import load_name
 from bide.report.curve_parts import time_parts
 from bide.report.curve_scales import hover, legend, load_title
@@ -27,13 +27,13 @@ def parts_chart(curve: Curve, columns: int = 4) -> Any:
     y = alt.Y("ms:Q", stack="zero", title=_("a token's time, ms"))
     colour = alt.Color("part:N", sort=_part_names(), scale=_part_scale(), legend=legend(columns, "square"))
     bars = alt.Chart(rows(values)).mark_bar()
-    return bars.encode(x=x, y=y, color=colour, order="order:Q", **hover())
+    return bars.encode(x=x, y=y, color=colour, order=alt.Order("order:Q"), **hover())
 
 
 def _stack(point: Point, parts: Parts) -> Iterator[dict[str, object]]:
     for order, part in enumerate(time_parts(parts)):
         if part.seconds > 0:
-            load, time = f"{point.load.value:,.10g}", seconds(part.seconds)
+            load, time = numeral(point.load.value, ",.10g"), seconds(part.seconds)
             text = _("{load}, {part}: {time}").format(load=load_name(point.load), part=part.name, time=time)
             yield {"load": load, "part": part.name, "ms": part.seconds * 1e3, "order": order, "text": text}
 
@@ -46,7 +46,7 @@ def point_chart(parts: Parts) -> Any:
         {
             "part": part.name,
             "ms": part.seconds * 1e3,
-            "text": f"{seconds(part.seconds)} ({part.seconds / parts.total_s:.0%})",
+            "text": f"{seconds(part.seconds)} ({numeral(part.seconds / parts.total_s, '.0%')})",
         }
         for part in time_parts(parts)
         if part.seconds > 0
@@ -57,7 +57,7 @@ def point_chart(parts: Parts) -> Any:
         x=alt.X("ms:Q", scale=room, title=_("ms"), axis=alt.Axis(grid=False)), y=alt.Y("part:N", sort=order, title=None)
     )
     bars = base.mark_bar(aria=False).encode(color=alt.Color("part:N", scale=_part_scale(), legend=None))
-    return alt.layer(bars, base.mark_text(align="left", dx=6, color=INK, aria=False).encode(text="text:N"))
+    return alt.layer(bars, base.mark_text(align="left", dx=6, color=INK, aria=False).encode(text=alt.Text("text:N")))
 
 
 def _part_names() -> list[str]:

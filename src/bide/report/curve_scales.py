@@ -12,7 +12,7 @@ def hover() -> dict[str, Any]:
     """A point's words: a tooltip in a notebook, a title in a page."""
     import altair as alt
 
-    return {"tooltip": alt.Tooltip("text:N", title=" "), "description": "text:N"}
+    return {"tooltip": alt.Tooltip("text:N", title=" "), "description": alt.Description("text:N")}
 
 
 def legend(columns: int, symbol: str) -> Any:

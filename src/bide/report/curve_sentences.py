@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.interval import spanning
 from bide.report.curve_names import lengths, load_name
 from bide.report.curve_said import STREAMING_TPOT_S, STREAMING_TTFT_S, CurvesSaid, best, headline
@@ -125,7 +125,7 @@ def spanned(point: Point, metric: str) -> str:
 
 def tokens(curve: Curve, point: Point) -> str:
     """Output tokens a second on a GPU, three digits."""
-    return f"{rounded(curve.output_tokens_per_s_per_gpu(point), 3):,.10g}"
+    return numeral(rounded(curve.output_tokens_per_s_per_gpu(point), 3), ",.10g")
 
 
 def _capital(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.report.curve_said import CurvesSaid
 from bide.report.curve_sentences import tokens
 from bide.report.words import rate, rounded, usd
@@ -48,7 +48,7 @@ def _row(said: CurvesSaid, number: int, index: int) -> list[str]:
     point = curve.points[index]
     cost, streams = curve.usd_per_million_output_tokens(point), tokens_per_s_per_user(point)
     return [
-        f"{point.load.value:,.10g}",
+        numeral(point.load.value, ",.10g"),
         _running(point),
         _time(point.ttft_s),
         _time(point.tpot_s),
@@ -97,12 +97,12 @@ def _running(point: Point) -> str:
 
 def _count(requests: float) -> str:
     """Whole from 10 on, else two digits."""
-    return f"{requests:,.0f}" if requests >= 10 else f"{rounded(requests):g}"
+    return numeral(requests, ",.0f") if requests >= 10 else numeral(rounded(requests), "g")
 
 
 def _figure(value: float) -> str:
     """Whole from 100 on, else three digits."""
-    return f"{value:,.0f}" if value >= 100 else f"{rounded(value, 3):g}"
+    return numeral(value, ",.0f") if value >= 100 else numeral(rounded(value, 3), "g")
 
 
 def _time(value: float | None) -> str:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bide.i18n import _
+from bide.interval import Interval
 from bide.physics.memory import Memory
 from bide.physics.pool_rules import Ledger
+from bide.report.curve_scales import hover
+from bide.report.drawing import Drawing
 from bide.report.ledger import ledger_parts
-from bide.report.themed import ACCENT, log_scale, mark, round_ticks, rows, rule, svg
+from bide.report.memory_text import count
+from bide.report.themed import ACCENT, MUTED, log_scale, marks, round_ticks, rows, rule, svg
 from bide.units import GIB
 
 _CONTEXTS = tuple(2**n for n in range(9, 21))
 _MOST_CONTEXTS = 9
 _LEGEND_WIDTH = 230
+_LEAST_REQUESTS = 0.1
+"""Where a band begins that reaches down to none."""
 _ABOVE, _BELOW = {"align": "left", "dx": 9, "dy": -7}, {"align": "right", "dx": -9, "dy": 9}
 
 
@@ -29,57 +35,113 @@ class Marked:
 
 
 def memory_bar(ledger: Ledger, width: int) -> str:
-    """The card as one bar, in GiB."""
+    """The card as one bar, in GiB, as SVG."""
+    return memory_drawing(ledger)(width)
+
+
+def memory_drawing(ledger: Ledger) -> Drawing:
+    """The same, at any width."""
+
+    def columns(width: int) -> int:
+        return max(1, width // _LEGEND_WIDTH)
+
+    def height(width: int) -> int:
+        return 88 + 20 * math.ceil(len(ledger_parts(ledger)) / columns(width))
+
+    return Drawing(lambda width: ledger_chart(ledger, columns(width)), height)
+
+
+def ledger_chart(ledger: Ledger, columns: int) -> Any:
+    """The same as an Altair chart."""
     import altair as alt
 
     parts = [(part, part.size_bytes / GIB) for part in ledger_parts(ledger)]
     names = [_("{name}: {gib:.1f} GiB").format(name=part.short_name, gib=gib) for part, gib in parts]
-    values = [{"part": name, "gib": parts[i][1], "order": i} for i, name in enumerate(names)]
+    values = [{"text": name, "gib": parts[i][1], "order": i} for i, name in enumerate(names)]
     colours = [part.colour for part, _gib in parts]
-    columns = max(1, width // _LEGEND_WIDTH)
     legend = alt.Legend(
         title=None, orient="bottom", columns=columns, symbolType="square", rowPadding=4, columnPadding=28
     )
-    bar = alt.Chart(rows(values)).mark_bar(height=36)
-    drawn = bar.encode(
-        x=alt.X("gib:Q", stack="zero", title=_("GiB of one GPU"), axis=alt.Axis(grid=False)),
-        color=alt.Color("part:N", sort=names, scale=alt.Scale(domain=names, range=colours), legend=legend),
-        order="order:Q",
+    return (
+        alt.Chart(rows(values))
+        .mark_bar(height=36)
+        .encode(
+            x=alt.X("gib:Q", stack="zero", title=_("GiB of one GPU"), axis=alt.Axis(grid=False)),
+            color=alt.Color("text:N", sort=names, scale=alt.Scale(domain=names, range=colours), legend=legend),
+            order=alt.Order("order:Q"),
+            **hover(),
+        )
     )
-    return svg(drawn, width, 88 + 20 * math.ceil(len(values) / columns))
 
 
 def requests_chart(
     memory: Memory, marked: Sequence[Marked], largest_tokens: int, width: int, height: int = 230, title: str = ""
 ) -> str:
     """Requests at once against the context of each, up to past `largest_tokens`, as SVG."""
-    drawn = context_chart(memory, marked, largest_tokens, every=1 if width > 500 else 2)
+    drawn = requests_drawing(memory, marked, largest_tokens).chart(width)
     return svg(drawn.properties(title=title) if title else drawn, width, height)
 
 
-def context_chart(memory: Memory, marked: Sequence[Marked], largest_tokens: int, every: int = 1) -> Any:
-    """The same as an Altair chart; log axes, interval shaded, every so many-th context named."""
+def requests_drawing(memory: Memory, marked: Sequence[Marked], largest_tokens: int, height: int = 230) -> Drawing:
+    """The same without a title, at any width."""
+    return Drawing(
+        lambda width: context_chart(memory, marked, largest_tokens, every=1 if width > 500 else 2),
+        lambda _width: height,
+    )
+
+
+def context_chart(
+    memory: Memory, marked: Sequence[Marked], largest_tokens: int, every: int = 1, before: Memory | None = None
+) -> Any:
+    """The same as an Altair chart; log axes, interval shaded, every so many-th context named.
+
+    `before` is what `memory` was changed from: a dashed line.
+    """
     import altair as alt
 
     contexts = _contexts(largest_tokens)
     fitting = {context: memory.replica_requests(context) for context in contexts}
-    values = [{"x": context, "low": max(n.low, 0.1), "mid": n.mid, "high": n.high} for context, n in fitting.items()]
+    values = [_row(context, requests) for context, requests in fitting.items()]
     ticks = contexts[::every]
     binary = alt.Axis(values=ticks, labelExpr="datum.value < 1024 ? datum.value : datum.value / 1024 + 'k'", grid=False)
-    mids = [n.mid for n in fitting.values()]
-    base = alt.Chart(rows(values)).encode(
-        x=alt.X("x:Q", scale=log_scale(2), title=_("tokens of context"), axis=binary),
-        y=alt.Y("mid:Q", scale=log_scale(10), title=_("requests at once"), axis=round_ticks(mids)),
-    )
-    band = base.mark_area(color=ACCENT, opacity=0.2).encode(y=alt.Y("low:Q", scale=log_scale(10)), y2="high:Q")
+    old = _before_rows(before, contexts)
+    reach = [requests.mid for requests in fitting.values()] + [float(row["mid"]) for row in old]
+    x = alt.X("x:Q", scale=log_scale(2), title=_("tokens of context"), axis=binary)
+    y = alt.Y("mid:Q", scale=log_scale(10), title=_("requests at once"), axis=round_ticks(reach))
+    base = alt.Chart(rows(values)).encode(x=x, y=y)
+    band = base.mark_area(color=ACCENT, opacity=0.2).encode(y=alt.Y("low:Q", scale=log_scale(10)), y2=alt.Y2("high:Q"))
     layers: list[Any] = [band, base.mark_line(color=ACCENT, strokeWidth=2.5)]
-    for number, point in enumerate(marked):
-        tokens = max(point.tokens, contexts[0])
-        layers += mark(tokens, memory.replica_requests(tokens).mid, point.text, _BELOW if number % 2 else _ABOVE)
+    if old:
+        dashed = alt.Chart(rows(old)).mark_line(color=MUTED, strokeWidth=1.5, strokeDash=[5, 4])
+        layers.insert(0, dashed.encode(x=x, y=y))
+    places = (_ABOVE,) if old else (_ABOVE, _BELOW)
+    layers += marks(list(_marks(memory, marked, contexts[0])), places)
+    layers.append(base.mark_point(size=300, opacity=0, filled=True, aria=False).encode(tooltip=hover()["tooltip"]))
     running = memory.deployment.max_num_seqs * memory.deployment.dp
     if fitting[contexts[0]].mid > running:
         layers += rule(running, _("max_num_seqs"))
     return alt.layer(*layers)
+
+
+def _row(context: int, requests: Interval) -> dict[str, Any]:
+    text = _("{context:,} tokens: {requests} requests ({low} to {high})").format(
+        context=context, requests=count(requests.mid), low=count(requests.low), high=count(requests.high)
+    )
+    low = max(requests.low, _LEAST_REQUESTS)
+    return {"x": context, "low": low, "mid": requests.mid, "high": requests.high, "text": text}
+
+
+def _before_rows(before: Memory | None, contexts: Sequence[int]) -> list[dict[str, float]]:
+    """None where it does not fit: a logarithm has no place for 0."""
+    if before is None or not before.fits:
+        return []
+    return [{"x": context, "mid": before.replica_requests(context).mid} for context in contexts]
+
+
+def _marks(memory: Memory, marked: Sequence[Marked], least_tokens: int) -> Iterator[dict[str, object]]:
+    for point in marked:
+        tokens = max(point.tokens, least_tokens)
+        yield {"x": tokens, "y": memory.replica_requests(tokens).mid, "text": point.text}
 
 
 def _contexts(longest_tokens: int) -> list[int]:

@@ -20,7 +20,7 @@ from bide.facts.layers import (
     heads_per_rank,
 )
 from bide.facts.model import Component, Part, Tensor
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.physics.blocks import BlockPool
 from bide.physics.kv import cached_groups
 from bide.physics.memory import Memory
@@ -31,10 +31,18 @@ from bide.units import GIB, format_bytes, format_gib
 def explained(memory: Memory, context_tokens: int) -> Iterator[str]:
     """Lines: cache per token, request, weights, pool, requests at once."""
     yield _("Arithmetic (one GPU unless said otherwise)")
-    yield from _cache(memory)
-    yield from _weights(memory)
-    yield from _pool(memory)
-    yield from _requests(memory, context_tokens)
+    for lines in explained_parts(memory, context_tokens).values():
+        yield from lines
+
+
+def explained_parts(memory: Memory, context_tokens: int) -> dict[str, list[str]]:
+    """The same by figure: `cache`, `weights`, `pool`, `requests`."""
+    return {
+        "cache": list(_cache(memory)),
+        "weights": list(_weights(memory)),
+        "pool": list(_pool(memory)),
+        "requests": list(_requests(memory, context_tokens)),
+    }
 
 
 def _cache(memory: Memory) -> Iterator[str]:
@@ -58,8 +66,9 @@ def _heads(group: FullAttention | SlidingWindow | ChunkedAttention | CrossAttent
     dims = f"({group.head_dim_k} + {group.head_dim_v})"
     if group.head_dim_k == group.head_dim_v:
         dims = f"2 x {group.head_dim_k}"
-    scales = f" + {2 * kv.scale_bytes_per_token_head:g} B of scales" if kv.scale_bytes_per_token_head else ""
-    divided = f" ({group.kv_heads} over TP {tp})" if tp > 1 else ""
+    scale = 2 * kv.scale_bytes_per_token_head
+    scales = _(" + {size:g} B of scales").format(size=scale) if scale else ""
+    divided = _(" ({heads} over TP {tp})").format(heads=group.kv_heads, tp=tp) if tp > 1 else ""
     total = len(group.layers) * group.layer_bytes_per_token(kv, tp)
     text = _("{layers} layers x {heads} KV heads{divided} x ({dims} x {size:g} B{scales}) = {total:,.0f} B a token")
     return text.format(
@@ -97,9 +106,9 @@ def _cross(group: CrossAttention, kv: KvFormat, tp: int) -> str:
 def _latent(group: LatentAttention, kv: KvFormat, tp: int) -> str:
     each = group.layer_bytes_per_token(kv, tp)
     text = _("latent (MLA, one vector, not doubled, on every rank): {layers} layers x {how} = {total:,.0f} B a token")
-    how = f"({group.latent_dim} + {group.rope_dim}) x {kv.bytes_per_element:g} B"
+    how = f"({group.latent_dim} + {group.rope_dim}) x {numeral(kv.bytes_per_element, 'g')} B"
     if each != (group.latent_dim + group.rope_dim) * kv.bytes_per_element:
-        how = f"{each:g} B"
+        how = f"{numeral(each, 'g')} B"
     return text.format(layers=len(group.layers), how=how, total=len(group.layers) * each)
 
 
@@ -155,7 +164,8 @@ def _weights(memory: Memory) -> Iterator[str]:
     for share in weights.shares:
         where = "" if share.part == "text" else f" ({share.part})"
         shapes = "; ".join(_shapes(memory.deployment.model.tensors, share.component, share.part))
-        yield f"  {share.component}{where}: {share.parameters:,} = {format_gib(share.size_bytes)} GiB: {shapes}"
+        held = f"{numeral(share.parameters, ',')} = {format_gib(share.size_bytes)} GiB"
+        yield f"  {share.component}{where}: {held}: {shapes}"
     yield _("  on one GPU: {gib} GiB of tensors").format(gib=format_gib(worst.tensors_bytes))
     for extra in worst.extras:
         yield f"  + {format_gib(extra.size_bytes)} GiB: {extra.name}"
@@ -166,10 +176,14 @@ def _shapes(tensors: Iterable[Tensor], component: Component, part: Part) -> Iter
     alike: dict[int, list[str]] = {}
     for tensor in tensors:
         if (tensor.component, tensor.part) == (component, part):
-            shape = f"{tensor.rows:,} x {tensor.cols:,}" if tensor.cols > 1 else f"{tensor.rows:,}"
+            shape = (
+                f"{numeral(tensor.rows, ',')} x {numeral(tensor.cols, ',')}"
+                if tensor.cols > 1
+                else numeral(tensor.rows, ",")
+            )
             alike.setdefault(tensor.count, []).append(f"{tensor.module.rsplit('.', 1)[-1]} {shape}")
     for number, shapes in alike.items():
-        yield f"{number:,} x ({' + '.join(shapes)})"
+        yield f"{numeral(number, ',')} x ({' + '.join(shapes)})"
 
 
 def _pool(memory: Memory) -> Iterator[str]:
@@ -182,7 +196,7 @@ def _pool(memory: Memory) -> Iterator[str]:
         (_("runtime"), terms.runtime),
         (_("graphs"), terms.graphs),
     ):
-        spread = f"{term.sigma_bytes / GIB:.2f}"
+        spread = numeral(term.sigma_bytes / GIB, ".2f")
         yield _("{name}: {how} = {gib} GiB (standard deviation {spread})").format(
             name=name, how=term.how, gib=format_gib(term.size_bytes), spread=spread
         )

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bide.i18n import _
+from bide.i18n import _, ngettext, numeral
 from bide.physics.cautions import cautions
 from bide.physics.memory import Memory
 from bide.plan.levers import Lever
 from bide.plan.tenants import Need, shared_gpus
 from bide.report.ledger import ledger_parts
-from bide.report.words import cards, engine_name, listed, place
+from bide.report.words import assumption_text, cards, engine_name, listed, place
 from bide.sourced import Assumption
 from bide.units import GB, GIB, format_bytes, format_gib
 
@@ -71,7 +71,14 @@ def tenant_sentence(memory: Memory, found: Sequence[Need]) -> str:
     gpus = shared_gpus(memory, found)
     if gpus is None:
         return _("Not every service fits: {model} on {where}.").format(model=model, where=where)
-    users = listed([_("{n:,} users of {name}").format(n=need.tenant.users, name=need.tenant.name) for need in found])
+    users = listed(
+        [
+            ngettext("{n:,} user of {name}", "{n:,} users of {name}", need.tenant.users).format(
+                n=need.tenant.users, name=need.tenant.name
+            )
+            for need in found
+        ]
+    )
     text = _("{gpus} hold {users} at once: {model}, {engine}. Memory alone: latency may ask for more (`bide plan`).")
     return text.format(
         gpus=cards(memory.deployment, gpus), users=users, model=model, engine=engine_name(memory.deployment)
@@ -86,7 +93,7 @@ def count(requests: float) -> str:
     """
     if math.isinf(requests):
         return _("any number")
-    return f"{math.floor(requests):,}" if requests >= 10 else f"{math.floor(requests * 10) / 10:g}"
+    return numeral(math.floor(requests), ",") if requests >= 10 else numeral(math.floor(requests * 10) / 10, "g")
 
 
 def figures(memory: Memory, context_tokens: int) -> Iterator[tuple[str, str]]:
@@ -141,7 +148,9 @@ def both(size_bytes: int) -> str:
     >>> both(2**30), both(197_132_288)
     ('1 GiB (1.07 GB)', '188 MiB (197 MB)')
     """
-    decimal = f"{size_bytes / GB:,.2f} GB" if size_bytes >= GB else f"{size_bytes / 1e6:,.0f} MB"
+    decimal = (
+        f"{numeral(size_bytes / GB, ',.2f')} GB" if size_bytes >= GB else f"{numeral(size_bytes / 1e6, ',.0f')} MB"
+    )
     return f"{format_bytes(size_bytes)} ({decimal})"
 
 
@@ -163,9 +172,10 @@ def ledger_lines(memory: Memory) -> Iterator[str]:
     yield title.format(total=format_gib(total), driver=format_gib(memory.deployment.gpu.memory_bytes))
     if all(part.size_bytes >= 0 for part in parts):
         yield "  [" + _bar([(part.sign, part.size_bytes / total) for part in parts]) + "]"
+    widest = max(34, *(len(part.name) for part in parts))
     for part in parts:
-        yield f"  {part.sign} {part.name:34} {format_gib(part.size_bytes):>8} GiB"
-    yield f"    {_('sum'):34} {format_gib(sum(part.size_bytes for part in parts)):>8} GiB"
+        yield f"  {part.sign} {part.name:{widest}} {format_gib(part.size_bytes):>8} GiB"
+    yield f"    {_('sum'):{widest}} {format_gib(sum(part.size_bytes for part in parts)):>8} GiB"
 
 
 def _bar(shares: Sequence[tuple[str, float]]) -> str:
@@ -183,7 +193,7 @@ Rows = list[list[str]]
 def context_table(memory: Memory, contexts: Sequence[int], mean_tokens: int | None) -> tuple[list[str], Rows]:
     """Requests at once by context: all at that length, and (`mean_tokens`) as many as hold on average."""
     headers = [_("context"), _("one request"), _("requests at once"), _("low"), _("high")]
-    rows = [_context_row(memory, f"{tokens:,}", tokens) for tokens in contexts]
+    rows = [_context_row(memory, numeral(tokens, ","), tokens) for tokens in contexts]
     if mean_tokens:
         rows.append(_context_row(memory, _("{tokens:,} on average").format(tokens=mean_tokens), mean_tokens))
     return headers, rows
@@ -213,7 +223,7 @@ def lever_table(memory: Memory, found: Sequence[Lever], context_tokens: int) -> 
     rows = [[_("as asked"), str(memory.deployment.replica_gpus), count(now), "", ""]]
     for lever in found:
         requests = count(lever.requests) if lever.requests is not None else "0"
-        gives = f"{lever.factor:.2f} x" if lever.factor is not None else ""
+        gives = f"{numeral(lever.factor, '.2f')} x" if lever.factor is not None else ""
         rows.append([lever.name, str(lever.gpus), requests, gives, lever.note])
     return headers, rows
 
@@ -224,10 +234,10 @@ def tenant_table(found: Sequence[Need]) -> tuple[list[str], Rows]:
     rows = [
         [
             need.tenant.name,
-            f"{need.tenant.tokens:,}",
-            f"{need.tenant.users:,}",
+            numeral(need.tenant.tokens, ","),
+            numeral(need.tenant.users, ","),
             both(need.bytes_per_user),
-            f"{need.bytes_per_user * need.tenant.users / GIB:,.1f} GiB",
+            f"{numeral(need.bytes_per_user * need.tenant.users / GIB, ',.1f')} GiB",
             count(need.users_that_fit),
             str(need.gpus or _("does not fit")),
         ]
@@ -239,7 +249,7 @@ def tenant_table(found: Sequence[Need]) -> tuple[list[str], Rows]:
 def _by_reason(assumptions: Sequence[Assumption]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for assumed in assumptions:
-        found.setdefault(assumed.why, []).append(f"{assumed.name} = {assumed.value}")
+        found.setdefault(assumed.why, []).append(assumption_text(assumed))
     return found
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from bide.i18n import _
+from bide.i18n import _, speaking
 from bide.report.markdown import bullets, plain, table
 from bide.report.observe_text import endnotes, facts, latency_table, length_table, sentence
 from bide.report.words import rounded
@@ -59,7 +59,8 @@ def _patience(seen: Observation) -> dict[str, str]:
     for role, share in _PATIENCE:
         if role in seen.histograms:
             had = seen.histograms[role].quantile(share)
-            found[f"{role}_p{100 * share:g}"] = format_seconds(had.high if math.isfinite(had.high) else had.low)
+            with speaking("en"):  # a value of the file, which `plan` reads
+                found[f"{role}_p{100 * share:g}"] = format_seconds(had.high if math.isfinite(had.high) else had.low)
     return found
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.interval import Interval
 from bide.metrics import ENOUGH_FOR_P99
-from bide.report.words import count, listed, plural, rate, rounded, span
+from bide.report.words import count, listed, rate, rounded, so_many_requests, span
 from bide.report.workload_text import duration
 from bide.units import format_seconds
 from bide.workload.observing.histogram import Histogram
@@ -21,7 +21,7 @@ Shown = Callable[[Interval], str]
 
 def sentence(seen: Observation) -> str:
     """Who answered how many requests, in which time, and the rate to plan for."""
-    requests = plural(round(seen.requests), _("{n} request"), _("{n} requests"))
+    requests = so_many_requests(round(seen.requests))
     text = _("{model} on {engine} answered {requests} in {window}: {mean} a second, {peak} at the peak.")
     return text.format(
         model=seen.served.model,
@@ -83,7 +83,7 @@ def facts(seen: Observation) -> Iterator[tuple[str, str]]:
         yield _("preemptions"), _per_request(seen.counts["preemptions"], seen.requests)
     if seen.reasons:
         total = sum(seen.reasons.values()) or 1.0
-        parts = [f"{name} {number / total:.1%}" for name, number in seen.reasons.items() if number > 0]
+        parts = [f"{name} {numeral(number / total, '.1%')}" for name, number in seen.reasons.items() if number > 0]
         yield _("ended by"), listed(parts)
     if seen.counts.get("aborted"):
         yield _("aborts"), _per_request(seen.counts["aborted"], seen.requests)

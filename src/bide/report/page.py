@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bide.i18n import _
+from bide.i18n import _, language
 
 _TEMPLATES = Path(__file__).with_name("templates")
 WIDE, NARROW = 750, 340
@@ -22,4 +22,4 @@ def page(template: str, **values: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(template).render(**values, _=_)
+    return environment.get_template(template).render(**values, _=_, language=language())

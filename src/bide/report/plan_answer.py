@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.plan.answer import Option, Plan, ServicePlan
 from bide.plan.sharing import SharedFleet
 from bide.plan.splitting import MixedFleet
 from bide.plan.telling import surest
 from bide.plan.turned_down import turned_down
-from bide.report.words import count, listed, plural, usd
+from bide.report.words import count, listed, so_many_gpus, so_many_replicas, usd
 
 
 def sentence(plan: Plan) -> str:
@@ -33,7 +33,7 @@ def _run(plan: Plan) -> str:
     parts = list(_parts(plan))
     if len(parts) == 1:
         return _("Run {fleet}").format(fleet=parts[0])
-    total = plural(plan.gpus, _("{n} GPU"), _("{n} GPUs"))
+    total = so_many_gpus(plan.gpus)
     return _("Run {total}: {each}").format(total=total, each=listed(parts))
 
 
@@ -68,8 +68,19 @@ def fleet_text(option: Option) -> str:
     """`2 x h100-sxm`, or `6 x h100-sxm (3 replicas of 2, 1 of them spare)`."""
     text = f"{option.gpus} x {option.candidate.gpu.id}"
     notes = []
+    if option.bought_pair is not None:
+        pair = option.bought_pair
+        text = _("{gpus} x {gpu} ({prefill} prefill + {decode} decode replicas of {each}{spare})")
+        return text.format(
+            gpus=option.gpus,
+            gpu=option.candidate.gpu.id,
+            prefill=pair.prefill,
+            decode=pair.decode,
+            each=option.candidate.gpus,
+            spare=_(", {n} of each spare").format(n=option.spare // 2) if option.spare else "",
+        )
     if option.candidate.gpus > 1:
-        replicas = plural(option.replicas + option.spare, _("{n} replica"), _("{n} replicas"))
+        replicas = so_many_replicas(option.replicas + option.spare)
         notes.append(_("{replicas} of {gpus}").format(replicas=replicas, gpus=option.candidate.gpus))
     if option.spare:
         notes.append(_("{n} of them spare").format(n=option.spare))
@@ -144,7 +155,7 @@ def figures(plan: Plan) -> Iterable[tuple[str, str]]:
 
 def surely_text(gpus: int | None, most: int) -> str:
     """GPUs, or more than are allowed."""
-    return f"> {most:,}" if gpus is None else count(gpus)
+    return f"> {numeral(most, ',')}" if gpus is None else count(gpus)
 
 
 def together(plan: ServicePlan, shared: Iterable[SharedFleet]) -> Iterable[str]:

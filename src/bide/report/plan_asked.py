@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.interval import Interval
 from bide.plan.answer import Reading
 from bide.plan.question import Goodput, Measure, Service
@@ -28,12 +28,17 @@ class Asked:
             return reading.goodput_ratio
         return reading.seconds[self.what]
 
+    def within(self, reading: Reading) -> bool:
+        """Whether the likely value is within the limit; nothing is beyond one that there is not."""
+        found = self.of(reading)
+        return self.limit is None or (found is not None and found.mid <= self.limit)
+
     def text(self, reading: Reading) -> str:
         """`180 ms (110 to 520)`, or `0.52 (0.31 to 1.8)` of the limits."""
         found = self.of(reading)
         if not isinstance(self.what, Goodput) or found is None:
             return span(found)
-        low, mid, high = (f"{rounded(value):g}" if math.isfinite(value) else "∞" for value in _ends(found))
+        low, mid, high = (numeral(rounded(value), "g") if math.isfinite(value) else "∞" for value in _ends(found))
         return _("{mid} ({low} to {high})").format(mid=mid, low=low, high=high)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.plan.answer import Option, Plan, ServicePlan, Tried
 from bide.plan.turned_down import TurnedDown, turned_down
 from bide.report.plan_answer import surely_text
 from bide.report.plan_asked import asked_of
 from bide.report.plan_parts import Section, Table
-from bide.report.words import count, listed, plural, rate, usd
+from bide.report.words import count, listed, rate, usd
 
 _NONE = "–"
 _MOST = 6
@@ -34,6 +34,7 @@ def _few(options: Sequence[Option]) -> list[Option]:
     """The best of every kind of GPU, and the cheapest of the others, in the order in which they came."""
     firsts = {option.candidate.gpu.id: option for option in reversed(options)}
     kept = {id(option) for option in firsts.values()}
+    kept |= {id(option) for option in options if option.pools is not None}
     kept |= {id(option) for option in options[: max(0, _MOST - len(kept))]}
     return [option for option in options if id(option) in kept][:_MOST]
 
@@ -50,7 +51,7 @@ def _table(service: ServicePlan, options: Sequence[Option], most: int, measures:
     )
     rows = tuple(
         (
-            option.candidate.name,
+            option.name,
             count(option.gpus),
             surely_text(option.gpus_surely, most),
             usd(option.cost.usd_per_month) if option.cost else _NONE,
@@ -75,7 +76,7 @@ def _others(group: TurnedDown) -> str:
     names = [rejection.candidate for rejection in group.others]
     if len(names) > _FEW:
         left = len(names) - _FEW
-        names = [*names[:_FEW], plural(left, _("{n} other"), _("{n} others"))]
+        names = [*names[:_FEW], ngettext("{n:,} other", "{n:,} others", left).format(n=left)]
     return " " + _("Further off: {names}.").format(names=listed(names))
 
 

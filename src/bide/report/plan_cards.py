@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.plan.answer import Doubling, Option, Plan, Row, ServicePlan, Verified
 from bide.report.plan_answer import surely_text
 from bide.report.plan_asked import Asked, asked_of, shown_of
 from bide.report.plan_parts import Section, Table
-from bide.report.words import count, listed, plural, rate, short_name, span
+from bide.report.plan_pools import cards_lines, fewer_text, pair_text, pool_brief, pool_tables
+from bide.report.words import count, listed, rate, short_name, so_many_gpus, so_many_replicas, span
 
 _NONE = "–"
 
@@ -24,7 +25,11 @@ def cards_step(plan: Plan, service: ServicePlan) -> Section:
     )
     if service.chosen is None:
         return Section("cards", title, (_("There is no number of cards that would do."),))
-    lines = (_answer(plan, service), *(fleet_run(proof) for proof in [service.verified] if proof))
+    runs = [fleet_run(proof) for proof in [service.verified] if proof]
+    if service.chosen.pools is not None:
+        lines = (*cards_lines(plan, service, service.chosen, service.chosen.pools), *runs)
+        return Section("cards", title, lines, (), pool_tables(service), (pool_brief(service),), lesson)
+    lines = (_answer(plan, service), *runs)
     tables = (_replicas_table(service), *_parallel_table(service), _fleets(service))
     return Section("cards", title, lines, (), tables, (_ladder(service),), lesson)
 
@@ -34,12 +39,12 @@ def _answer(plan: Plan, service: ServicePlan) -> str:
     assert option is not None
     text = _("{planned} requests/s take {replicas}: {gpus}.").format(
         planned=rate(service.service.traffic.planned_rps),
-        replicas=plural(option.replicas, _("{n} replica"), _("{n} replicas")),
+        replicas=so_many_replicas(option.replicas),
         gpus=_gpu_count(option.needed_gpus),
     )
     text += " " + _ends(option, plan.question.hardware.max_gpus)
     if option.spare:
-        spare = plural(option.spare, _("{n} replica"), _("{n} replicas"))
+        spare = so_many_replicas(option.spare)
         text += " " + _("{spare} more for failures and updates: {gpus}.").format(
             spare=spare, gpus=_gpu_count(option.gpus)
         )
@@ -47,7 +52,7 @@ def _answer(plan: Plan, service: ServicePlan) -> str:
 
 
 def _gpu_count(gpus: int) -> str:
-    return plural(gpus, _("{n} GPU"), _("{n} GPUs"))
+    return so_many_gpus(gpus)
 
 
 def _ends(option: Option, most: int) -> str:
@@ -76,15 +81,20 @@ def fleet_run(proof: Verified) -> str:
         "The whole fleet, {replicas} behind a {router} router, simulated with {requests} requests: {seen}. {holds}"
     )
     said = text.format(
-        replicas=plural(proof.replicas, _("{n} replica"), _("{n} replicas")),
+        replicas=pair_text(proof.pair) if proof.pair else so_many_replicas(proof.replicas),
         router=proof.router,
         requests=count(proof.requests),
         seen=listed(seen),
         holds=_("It holds.") if proof.met else _("It does not hold: this is as many as are allowed."),
     )
     if proof.added:
-        more = plural(proof.added, _("{n} replica"), _("{n} replicas"))
+        more = so_many_replicas(proof.added)
         said += " " + _("{more} of them were added because fewer did not hold together.").format(more=more)
+    if proof.overtaken:
+        first = _("Chosen first, and dearer once run whole: {names}.")
+        said += " " + first.format(names=listed(proof.overtaken))
+    if proof.pair is not None:
+        said += " " + fewer_text(proof)
     if not proof.stationary:
         said += " " + _("The queue still grew at the end of the run: a longer peak takes more.")
     return said
@@ -130,22 +140,22 @@ def _rung(service: ServicePlan, row: Row, asked: tuple[Asked, ...], faster: floa
     values = (one.text(row.reading) for one in asked)
     batch = _batch(row.running_per_gpu)
     per_replica = rate(row.reading.requests_per_s)
-    return (count(row.gpus), verdict(row), replicas, per_replica, batch, *values, _faster(faster))
+    return (count(row.gpus), verdict(row, asked), replicas, per_replica, batch, *values, _faster(faster))
 
 
 def _replicas(replicas: int, gpus: int, tp: int) -> str:
     """`4`, `4 x TP2`, or `4 x 16` where a replica is divided in more ways than one."""
     each = gpus // replicas
     if each == 1:
-        return f"{replicas:,}"
-    return f"{replicas:,} x TP{tp}" if each == tp else f"{replicas:,} x {each}"
+        return numeral(replicas, ",")
+    return f"{numeral(replicas, ',')} x TP{tp}" if each == tp else f"{numeral(replicas, ',')} x {each}"
 
 
 def _line(line: Doubling, asked: tuple[Asked, ...]) -> tuple[str, ...]:
     values = (each.text(line.reading) for each in asked)
     return (
         count(line.gpus),
-        verdict(line),
+        verdict(line, asked),
         _replicas(line.replicas, line.gpus, line.tp),
         rate(line.reading.requests_per_s),
         _batch(line.running_per_gpu),
@@ -182,17 +192,24 @@ def _fleets(service: ServicePlan) -> Table:
     rows = tuple(_fleet(row, shown) for row in service.rows)
     legend = _(
         "The likely value, and in brackets its range from the fast to the slow end. ∞: at the slow end the queue grows "
-        "without end. Kept: yes, at the slow end too; likely, at the likely value; no."
+        "without end. Kept: yes, at the slow end too; likely, at the likely value; no; too busy, where the values are "
+        "within the limits, but at a rate hardly higher, or with the whole fleet run together, are not."
     )
     return Table(headers, rows, tuple(mark(row.met, row.met_surely) for row in service.rows), legend)
 
 
-def _fleet(row: Row, shown: Iterable[Asked]) -> tuple[str, ...]:
-    return (count(row.gpus), verdict(row), *(each.text(row.reading) for each in shown))
+def _fleet(row: Row, shown: tuple[Asked, ...]) -> tuple[str, ...]:
+    return (count(row.gpus), verdict(row, shown), *(each.text(row.reading) for each in shown))
 
 
-def verdict(row: Row | Doubling) -> str:
-    """Whether a fleet keeps the patience, in a word."""
+def verdict(row: Row | Doubling, asked: Iterable[Asked]) -> str:
+    """Whether a fleet keeps the patience, in a word.
+
+    Too busy: what it promises at this very rate is within the limits, and still it is not enough. A rate hardly higher
+    is beyond them or beyond what a replica may be loaded with, or the whole fleet did not hold.
+    """
+    if not row.met and all(each.within(row.reading) for each in asked):
+        return _("too busy")
     return {"yes": _("yes"), "maybe": _("likely"), "no": _("no")}[mark(row.met, row.met_surely)]
 
 
@@ -206,4 +223,4 @@ def _batch(requests: float | None) -> str:
 
 
 def _faster(share: float | None) -> str:
-    return _NONE if share is None or not math.isfinite(share) else f"{share:.0%}"
+    return _NONE if share is None or not math.isfinite(share) else numeral(share, ".0%")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from bide.i18n import _
 from bide.plan.answer import ServicePlan
 from bide.plan.autoscale import Autoscaling
 from bide.plan.question import Traffic
+from bide.report.drawing import drawing
 from bide.report.plan_parts import Charts
-from bide.report.themed import ACCENT, INK, PARTS, WARN, rows, svg
+from bide.report.themed import ACCENT, INK, PARTS, WARN, rows
 
 _HEIGHT = 210
 
@@ -50,7 +50,7 @@ def day_charts(plan: ServicePlan) -> Charts:
     if scaled is not None:
         yield (
             _("Replicas needed in each hour, against a fixed fleet"),
-            partial(svg, replicas_chart(scaled), height=_HEIGHT),
+            drawing(replicas_chart(scaled), _HEIGHT),
         )
 
 
@@ -65,9 +65,13 @@ def replicas_chart(scaled: Autoscaling) -> Any:
         interpolate="step-after", color=ACCENT, opacity=0.25, line={"color": ACCENT}
     )
     base = alt.Chart(rows([{"n": scaled.fixed_replicas, "text": _("fixed")}]))
-    line = base.mark_rule(color=WARN, strokeDash=[5, 4]).encode(y="n:Q")
-    word = base.mark_text(color=WARN, align="right", dy=-7).encode(y="n:Q", x=alt.value("width"), text="text:N")
+    line = base.mark_rule(color=WARN, strokeDash=[5, 4]).encode(y=alt.Y("n:Q"))
+    word = base.mark_text(color=WARN, align="right", dy=-7).encode(
+        y=alt.Y("n:Q"), x=alt.XValue("width"), text=alt.Text("text:N")
+    )
     fewest = alt.Chart(rows([{"n": scaled.min_replicas, "text": _("fewest, by the thresholds")}]))
-    floor = fewest.mark_rule(color=PARTS[3], strokeDash=[2, 3]).encode(y="n:Q")
-    name = fewest.mark_text(color=INK, align="left", dx=4, dy=-7).encode(y="n:Q", x=alt.value(0), text="text:N")
+    floor = fewest.mark_rule(color=PARTS[3], strokeDash=[2, 3]).encode(y=alt.Y("n:Q"))
+    name = fewest.mark_text(color=INK, align="left", dx=4, dy=-7).encode(
+        y=alt.Y("n:Q"), x=alt.XValue(0), text=alt.Text("text:N")
+    )
     return alt.layer(area.encode(x=_hours(), y=y), line, word, floor, name)

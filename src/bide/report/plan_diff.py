@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bide.i18n import _
+from bide.i18n import _, ngettext, numeral
 from bide.plan.changes import Change
 from bide.plan.diff import Effect, PlanDiff
 from bide.plan.outcome import Outcome
 from bide.report import markdown
-from bide.report.words import plural, usd
+from bide.report.words import so_many_gpus, usd
 
 Table = tuple[list[str], list[list[str]]]
 _LONGEST = 60
@@ -24,7 +24,7 @@ def sentence(diff: PlanDiff) -> str:
         return _("{names}: {new}, where it was {old}.").format(names=names, new=_answer(new), old=_answer(old))
     if (old.gpus, old.usd_per_month) == (new.gpus, new.usd_per_month):
         return _("{names}: still {answer}.").format(names=names, answer=_answer(new))
-    gpus = _("{more} GPU") if abs(new.gpus - old.gpus) == 1 else _("{more} GPUs")
+    gpus = ngettext("{more} GPU", "{more} GPUs", abs(new.gpus - old.gpus))
     text = _("{names}: {new} instead of {old} ({gpus}, {usd} a month).")
     return text.format(
         names=names,
@@ -39,7 +39,7 @@ def _answer(outcome: Outcome) -> str:
     """`4 GPUs at $8,614 a month`."""
     if outcome.gpus is None:
         return _("cannot be met")
-    text = plural(outcome.gpus, _("{n} GPU"), _("{n} GPUs"))
+    text = so_many_gpus(outcome.gpus)
     if outcome.usd_per_month is None:
         return text
     return _("{gpus} at {usd} a month").format(gpus=text, usd=usd(outcome.usd_per_month))
@@ -70,7 +70,7 @@ def _short(text: str) -> str:
 
 def _more_gpus(effect: Effect) -> str:
     more = effect.gpus
-    return "?" if more is None else f"{more:+,}" if more else "0"
+    return "?" if more is None else numeral(more, "+,") if more else "0"
 
 
 def _more_usd(effect: Effect) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bide.facts.deployment import Deployment
 from bide.i18n import _
-from bide.plan.answer import Option, Plan, ServicePlan
+from bide.plan.answer import Option, Plan, Pools, ServicePlan
 from bide.plan.cost import HOURS_PER_MONTH, Cost
 from bide.plan.mix import BIN_TOKENS
 from bide.report.plan_steps import factors_text
@@ -25,11 +25,17 @@ def plan_explain(plan: Plan, width: int = 120) -> str:
 
 
 def _service(plan: ServicePlan, option: Option) -> Iterable[str]:
-    yield from _memory(option)
-    yield from _speed(option)
-    yield from _count(plan, option)
-    if option.cost:
-        yield from _cost(option.cost)
+    return [line for lines in explained(plan, option).values() for line in lines]
+
+
+def explained(plan: ServicePlan, option: Option) -> dict[str, list[str]]:
+    """The same by what it is about: `memory`, `speed`, `count` (of replicas and GPUs) and `cost`."""
+    return {
+        "memory": list(_memory(option)),
+        "speed": list(_speed(option)) if option.pools is None else [],
+        "count": list(_count(plan, option)),
+        "cost": list(_cost(option.cost)) if option.cost else [],
+    }
 
 
 def _memory(option: Option) -> Iterable[str]:
@@ -98,6 +104,9 @@ def _count(plan: ServicePlan, option: Option) -> Iterable[str]:
     yield _("planned: {factors} = {planned:g} requests/s").format(
         factors=factors_text(traffic), planned=traffic.planned_rps
     )
+    if option.pools is not None:
+        yield from _pools(option, option.pools, traffic.planned_rps)
+        return
     yield _("each replica: {planned:g} requests/s / {replicas} = {rate:g} requests/s{kept}{added}").format(
         planned=traffic.planned_rps,
         replicas=option.replicas,
@@ -107,6 +116,26 @@ def _count(plan: ServicePlan, option: Option) -> Iterable[str]:
     )
     yield _("GPUs: ({replicas} + {spare} spare) replicas x {each} = {gpus}").format(
         replicas=option.replicas, spare=option.spare, each=option.candidate.gpus, gpus=option.gpus
+    )
+
+
+def _pools(option: Option, pools: Pools, planned_rps: float) -> Iterable[str]:
+    """How busy either pool is, and what was simulated above that."""
+    for name, count, rps in (
+        (_("prompts"), pools.pair.prefill, pools.prompts_rps.mid),
+        (_("answers"), pools.pair.decode, pools.answers_rps.mid),
+    ):
+        text = _("{stage}: {planned:g} requests/s / ({count} replicas x {rps:.4g} worked off) = {share:.0%} busy")
+        yield text.format(stage=name, planned=planned_rps, count=count, rps=rps, share=planned_rps / (count * rps))
+    yield _(
+        "GPUs: ({prefill} + {decode} replicas + {spare} spare) x {each} = {gpus}; with fewer replicas none holds in "
+        "the search"
+    ).format(
+        prefill=pools.pair.prefill,
+        decode=pools.pair.decode,
+        spare=option.spare,
+        each=option.candidate.gpus,
+        gpus=option.gpus,
     )
 
 

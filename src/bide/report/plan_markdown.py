@@ -35,9 +35,9 @@ def _service(service: ServiceView) -> Iterable[str]:
         yield from _section(step, f"{number}. {step.title}")
     for section in service.sections:
         yield from _section(section, section.title)
-    if service.serve:
-        yield f"### {_('Start a replica')}"
-        yield _fenced(service.serve, "sh")
+    for title, command in service.starts:
+        yield f"### {title}"
+        yield _fenced(command, "sh")
     if service.remarks:
         yield bullets(service.remarks)
 

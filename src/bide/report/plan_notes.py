@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bide.i18n import _
 from bide.plan.answer import Plan
-from bide.report.words import listed
+from bide.report.words import assumption_text, listed
 from bide.sourced import Assumption, Source
 from bide.workload.arrivals import SEED
 
@@ -15,7 +15,7 @@ def assumption_lines(plan: Plan) -> Iterable[str]:
     """Every assumption once, those for one reason together, with the services in brackets where not all have it."""
     owners: dict[tuple[str, str], list[str]] = {}
     for name, assumption in _assumptions(plan):
-        owners.setdefault((f"{assumption.name} = {assumption.value}", assumption.why), []).append(name)
+        owners.setdefault((assumption_text(assumption), assumption.why), []).append(name)
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (value, why), names in owners.items():
         groups.setdefault((why, tuple(names)), []).append(value)

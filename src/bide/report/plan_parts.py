@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from bide.plan.answer import ServicePlan
+from bide.report.drawing import Drawing
 
 Key = Literal["patience", "peak", "card", "cards", "saving", "candidates", "running", "cost", "swings", "start"]
 """Sections by what they are about; `plan_charts` draws by it."""
-Charts = Iterable[tuple[str, Callable[[int], str]]]
-"""The title of each, and what draws it as SVG at a width."""
+Charts = Iterable[tuple[str, Drawing]]
+"""The title of each, and what draws it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServiceView:
-    """One service. `serve` is empty where nothing can be run."""
+    """One service. `starts` is empty where nothing can be run."""
 
     name: str
     headline: str
     steps: tuple[Section, ...]
     sections: tuple[Section, ...]
-    serve: str
+    starts: tuple[tuple[str, str], ...]
+    """What each command starts, and the command."""
     remarks: tuple[str, ...]
     plan: ServicePlan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bide.facts.engine_metrics import OBSERVED_ENGINES, engine_metrics
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.plan.answer import Option, ServicePlan
 from bide.plan.autoscale import Autoscaling
 from bide.plan.break_even import BreakEven
@@ -14,7 +14,7 @@ from bide.plan.energy import Energy
 from bide.plan.operation import Operation
 from bide.plan.thresholds import Thresholds
 from bide.report.plan_parts import Section, Table
-from bide.report.words import count, plural, rate, rounded, seconds, usd
+from bide.report.words import count, rate, rounded, seconds, so_many_replicas, usd
 
 _NONE = "–"
 
@@ -68,7 +68,7 @@ def _units(cost: Cost) -> Table:
         "Input and output divided: by the share of the GPUs' busy time that prompts take ({share}). They add up to the "
         "bill; the last line puts all of it on the output."
     )
-    share = _NONE if cost.prefill_share is None else f"{cost.prefill_share:.0%}"
+    share = _NONE if cost.prefill_share is None else numeral(cost.prefill_share, ".0%")
     return Table(headers, rows, (), legend.format(share=share))
 
 
@@ -90,11 +90,11 @@ def _energy(energy: Energy) -> str:
         "{million} kWh for a million tokens at the peak; servers and cooling come on top. TDP: {source}."
     )
     return text.format(
-        kw=f"{rounded(energy.watts / 1e3, 3):g}",
+        kw=numeral(rounded(energy.watts / 1e3, 3), "g"),
         gpus=energy.gpus,
         tdp=energy.tdp_w,
         kwh=count(energy.kwh_per_month),
-        million=f"{rounded(energy.kwh_per_million_tokens):g}",
+        million=numeral(rounded(energy.kwh_per_million_tokens), "g"),
         source=energy.source,
     )
 
@@ -127,18 +127,18 @@ def _api_verdict(api: BreakEven) -> str:
 def running_section(service: ServicePlan, option: Option) -> Section | None:
     """The day and the thresholds; None where there is neither."""
     operation = service.operation
-    if operation is None:
+    if operation is None or operation.thresholds is None:
         return None
     engine = option.candidate.deployment.engine.name
-    lines = tuple(_lines(operation, engine))
+    lines = tuple(_lines(operation, operation.thresholds, engine))
     lesson = _("A replica that is asked for when the queue is there comes too late: it is started by what came before.")
     return Section("running", _("Autoscaling"), lines, (), (_thresholds(operation.thresholds, engine),), (), lesson)
 
 
-def _lines(operation: Operation, engine: str) -> Iterable[str]:
+def _lines(operation: Operation, found: Thresholds, engine: str) -> Iterable[str]:
     if operation.autoscaling:
         yield _day(operation.autoscaling)
-    yield _scale(operation.thresholds, engine)
+    yield _scale(found, engine)
 
 
 def _day(scaled: Autoscaling) -> str:
@@ -159,7 +159,7 @@ def _day(scaled: Autoscaling) -> str:
 
 def _scale(found: Thresholds, engine: str) -> str:
     if found.min_replicas == found.max_replicas:
-        always = plural(found.max_replicas, _("{n} replica"), _("{n} replicas"))
+        always = so_many_replicas(found.max_replicas)
         return _("Always {replicas}: there is nothing to scale.").format(replicas=always)
     running, waiting, _cache = (name for name, _value, _why in _targets(found, engine))
     text = _(
@@ -183,7 +183,7 @@ def _targets(found: Thresholds, engine: str) -> Iterable[tuple[str, str, str]]:
     for role, field, plain, value in (
         ("running", "running_requests", _("requests running"), rate(found.running_requests)),
         ("waiting", "waiting_requests", _("requests waiting"), rate(found.waiting_requests)),
-        ("kv_usage", "kv_usage", _("use of the cache"), f"{found.kv_usage:.2g}"),
+        ("kv_usage", "kv_usage", _("use of the cache"), numeral(found.kv_usage, ".2g")),
     ):
         metric = f"{engine}:{named[role][0].name}" if named.get(role) else plain
         yield metric, value, found.why[field]

@@ -9,7 +9,7 @@ from bide.plan.answer import FrontierPoint, Plan, ServicePlan
 from bide.plan.telling import Saving, asked_point, half_longer, savings
 from bide.report.plan_answer import surely_text
 from bide.report.plan_parts import Section, Table
-from bide.report.words import count, plural, rounded, short_name, usd
+from bide.report.words import count, rounded, short_name, so_many_gpus, usd
 from bide.units import format_seconds
 
 _NONE = "–"
@@ -101,7 +101,7 @@ def _streaming(service: ServicePlan) -> Iterable[str]:
 
 def _fleet(point: FrontierPoint) -> str:
     """`6 GPUs (2 x h100-sxm each)`."""
-    gpus = plural(point.gpus or 0, _("{n} GPU"), _("{n} GPUs"))
+    gpus = so_many_gpus(point.gpus or 0)
     return _("{gpus} (replicas of {candidate})").format(gpus=gpus, candidate=point.candidate)
 
 

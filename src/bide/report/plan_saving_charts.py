@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.plan.answer import FrontierPoint, ServicePlan
 from bide.plan.telling import asked_point
+from bide.report.drawing import drawing
 from bide.report.plan_parts import Charts
-from bide.report.themed import ACCENT, INK, MUTED, PARTS, WARN, log_scale, round_ticks, rows, svg
+from bide.report.themed import ACCENT, INK, MUTED, PARTS, WARN, log_scale, round_ticks, rows
 from bide.report.words import short_name, usd
 
 _HEIGHT = 250
@@ -21,10 +21,10 @@ def saving_charts(plan: ServicePlan) -> Charts:
     """Of the limit that was asked for, and of the first token instead."""
     asked = asked_point(plan)
     if any(point.gpus for point in plan.frontier):
-        yield _("What each patience costs"), partial(svg, frontier_chart(plan.frontier, asked), height=_HEIGHT)
+        yield _("What each patience costs"), drawing(frontier_chart(plan.frontier, asked), _HEIGHT)
     if any(point.gpus for point in plan.streaming):
         title = _("The same if only the first token must come soon")
-        yield title, partial(svg, frontier_chart(plan.streaming, None, asked), height=_HEIGHT)
+        yield title, drawing(frontier_chart(plan.streaming, None, asked), _HEIGHT)
 
 
 def frontier_chart(
@@ -37,8 +37,7 @@ def frontier_chart(
     import altair as alt
 
     able = [point for point in points if point.gpus is not None]
-    priced = all(point.usd_per_month is not None for point in able)
-    scale, unit = (_MS, _("ms")) if points[-1].seconds < 1 else (1.0, _("s"))
+    priced, (scale, unit) = _is_priced(points), _unit(points)
     values = [_value(point, scale, priced) for point in able]
     named = [value for value in values if asked is None or value["x"] != asked.seconds * scale]
     limits = [point.seconds * scale for point in points]
@@ -59,11 +58,36 @@ def frontier_chart(
         *_band(values, x),
         base.mark_line(color=ACCENT, strokeWidth=2.5),
         base.mark_point(color=ACCENT, filled=True, size=60, opacity=1),
-        alt.Chart(rows(named)).mark_text(color=INK, dy=-11).encode(x=x, y=y, text="gpus:N"),
+        alt.Chart(rows(named)).mark_text(color=INK, dy=-11).encode(x=x, y=y, text=alt.Text("gpus:N")),
         *_marked(asked, scale, priced, x),
         *_against(against, priced),
     ]
     return alt.layer(*layers)
+
+
+def _is_priced(points: Sequence[FrontierPoint]) -> bool:
+    return all(point.usd_per_month is not None for point in points if point.gpus is not None)
+
+
+def _unit(points: Sequence[FrontierPoint]) -> tuple[float, str]:
+    """What seconds are multiplied with for the axis, and its unit."""
+    return (_MS, _("ms")) if points[-1].seconds < 1 else (1.0, _("s"))
+
+
+def held_places(points: Sequence[FrontierPoint]) -> list[dict[str, Any] | None]:
+    """Where each limit stands on `frontier_chart`; None for one that no fleet keeps."""
+    priced, (scale, _name) = _is_priced(points), _unit(points)
+    return [_value(point, scale, priced) if point.gpus is not None else None for point in points]
+
+
+def held_chart(place: dict[str, Any]) -> Any:
+    """A layer for `frontier_chart`: a line at the limit that somebody holds, with a handle on it."""
+    import altair as alt
+
+    base = alt.Chart(rows([place])).encode(x=alt.X("x:Q"))
+    line = base.mark_rule(color=INK, strokeWidth=1.5)
+    handle = base.mark_point(color=INK, filled=True, size=190, opacity=1)
+    return alt.layer(line, handle.encode(y=alt.Y("y:Q", scale=log_scale(10))))
 
 
 def _height(point: FrontierPoint, priced: bool) -> float:
@@ -72,7 +96,12 @@ def _height(point: FrontierPoint, priced: bool) -> float:
 
 def _value(point: FrontierPoint, scale: float, priced: bool) -> dict[str, Any]:
     sure = point.usd_per_month_surely if priced else point.gpus_surely
-    return {"x": point.seconds * scale, "y": _height(point, priced), "sure": sure, "gpus": f"{point.gpus:,}"}
+    return {
+        "x": point.seconds * scale,
+        "y": _height(point, priced),
+        "sure": sure,
+        "gpus": numeral(point.gpus or 0, ","),
+    }
 
 
 def _limits_axis(limits: Sequence[float]) -> Any:
@@ -91,7 +120,7 @@ def _band(values: Sequence[dict[str, Any]], x: Any) -> list[Any]:
     base = alt.Chart(rows(known)).encode(x=x)
     low = alt.Y("y:Q", scale=log_scale(10))
     mark = base.mark_area(color=ACCENT, opacity=0.2) if len(known) > 1 else base.mark_rule(color=ACCENT, opacity=0.4)
-    return [mark.encode(y=low, y2="sure:Q")]
+    return [mark.encode(y=low, y2=alt.Y2("sure:Q"))]
 
 
 def _impossible(points: Sequence[FrontierPoint], scale: float) -> list[Any]:
@@ -103,8 +132,12 @@ def _impossible(points: Sequence[FrontierPoint], scale: float) -> list[Any]:
         return []
     ends = points[0].seconds * scale, points[first].seconds * scale
     data = rows([{"a": ends[0], "b": ends[1], "text": _("no fleet")}])
-    shade = alt.Chart(data).mark_rect(color=PARTS[5], opacity=0.25).encode(x="a:Q", x2="b:Q")
-    word = alt.Chart(data).mark_text(color=MUTED, align="left", dx=5).encode(x="a:Q", y=alt.value(12), text="text:N")
+    shade = alt.Chart(data).mark_rect(color=PARTS[5], opacity=0.25).encode(x=alt.X("a:Q"), x2=alt.X2("b:Q"))
+    word = (
+        alt.Chart(data)
+        .mark_text(color=MUTED, align="left", dx=5)
+        .encode(x=alt.X("a:Q"), y=alt.YValue(12), text=alt.Text("text:N"))
+    )
     return [shade, word]
 
 
@@ -125,7 +158,7 @@ def _marked(asked: FrontierPoint | None, scale: float, priced: bool, x: Any) -> 
     )
     base = alt.Chart(data).encode(x=x, y=alt.Y("y:Q", scale=log_scale(10)))
     ring = base.mark_point(color=WARN, size=180, strokeWidth=2.5)
-    return [ring, base.mark_text(color=WARN, dy=-17).encode(text="text:N")]
+    return [ring, base.mark_text(color=WARN, dy=-17).encode(text=alt.Text("text:N"))]
 
 
 def _against(point: FrontierPoint | None, priced: bool) -> list[Any]:
@@ -140,4 +173,7 @@ def _against(point: FrontierPoint | None, priced: bool) -> list[Any]:
     base = alt.Chart(rows([{"y": _height(point, priced), "text": text}]))
     y = alt.Y("y:Q", scale=log_scale(10))
     line = base.mark_rule(color=WARN, strokeDash=[5, 4]).encode(y=y)
-    return [line, base.mark_text(color=WARN, align="right", dy=-7).encode(y=y, x=alt.value("width"), text="text:N")]
+    return [
+        line,
+        base.mark_text(color=WARN, align="right", dy=-7).encode(y=y, x=alt.XValue("width"), text=alt.Text("text:N")),
+    ]

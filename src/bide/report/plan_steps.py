@@ -12,6 +12,7 @@ from bide.plan.telling import outweighing_requests
 from bide.report.curve_sentences import waits_for
 from bide.report.plan_asked import asked_of, names_text, patience_text
 from bide.report.plan_parts import Section
+from bide.report.plan_pools import card_lines
 from bide.report.words import cards, count, listed, rate
 from bide.units import format_bytes, format_gib
 from bide.workload.requests import summarise
@@ -73,6 +74,9 @@ def card_step(service: ServicePlan) -> Section:
     )
     if option is None:
         return Section("card", title, (_("No candidate keeps the patience, whatever the number of GPUs."),))
+    if option.pools is not None:
+        lines = (_memory(option), *card_lines(service, option, option.pools))
+        return Section("card", title, lines, (waits_for(option.reading.bound), *_outweighs(option)), lesson=lesson)
     lines = (_memory(option), _carries(option), _at_its_share(service, option.reading))
     more = (waits_for(option.reading.bound), *_outweighs(option))
     return Section("card", title, lines, more, lesson=lesson)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from bide.i18n import _
 from bide.plan.answer import ServicePlan, Swing
+from bide.report.drawing import Drawing
 from bide.report.plan_parts import Charts
-from bide.report.themed import ACCENT, INK, WARN, rows, svg
+from bide.report.themed import ACCENT, INK, WARN, rows
 
 _ROW, _NARROW = 30, 500
 _MOST = 4.0
@@ -20,12 +20,12 @@ def swing_charts(plan: ServicePlan) -> Charts:
     """One chart; none where nothing moves the answer."""
     if plan.swings:
         title = _("Replicas that it would take, as a share of the planned ones, before rounding")
-        yield title, partial(swing_svg, plan.swings)
+        yield title, swing_drawing(plan.swings)
 
 
-def swing_svg(swings: tuple[Swing, ...], width: int) -> str:
+def swing_drawing(swings: tuple[Swing, ...]) -> Drawing:
     """The tornado, with more room for words where it is narrow."""
-    return svg(swing_chart(swings, narrow=width < _NARROW), width, 60 + _ROW * len(swings))
+    return Drawing(lambda width: swing_chart(swings, narrow=width < _NARROW), lambda _width: 60 + _ROW * len(swings))
 
 
 def swing_chart(swings: tuple[Swing, ...], *, narrow: bool = False) -> Any:
@@ -54,10 +54,12 @@ def swing_chart(swings: tuple[Swing, ...], *, narrow: bool = False) -> Any:
     )
     less, more = (base.transform_filter(f"datum.side == '{side}'") for side in ("less", "more"))
     texts = [
-        less.mark_text(color=INK, align="right", dx=-4, fontSize=11).encode(x="share:Q", text="text:N"),
-        more.mark_text(color=INK, align="left", dx=4, fontSize=11).encode(x="share:Q", text="text:N"),
+        less.mark_text(color=INK, align="right", dx=-4, fontSize=11).encode(
+            x=alt.X("share:Q"), text=alt.Text("text:N")
+        ),
+        more.mark_text(color=INK, align="left", dx=4, fontSize=11).encode(x=alt.X("share:Q"), text=alt.Text("text:N")),
     ]
-    middle = alt.Chart(rows([{"share": 1.0}])).mark_rule(color=INK).encode(x="share:Q")
+    middle = alt.Chart(rows([{"share": 1.0}])).mark_rule(color=INK).encode(x=alt.X("share:Q"))
     return alt.layer(bars, middle, *texts)
 
 

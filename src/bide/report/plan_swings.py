@@ -16,6 +16,11 @@ def swings_section(service: ServicePlan) -> Section:
         lines.append(_("What moves the answer most: {names}.").format(names=listed(first)))
     if service.measure_with:
         lines.append(_("Measure one replica to narrow it: {command}").format(command=service.measure_with))
+    if service.chosen is not None and service.chosen.pools is not None:
+        text = _(
+            "Measure the smallest such fleet, one replica for either stage behind a router, to narrow it: {command}"
+        )
+        lines[-1:] = [text.format(command=service.measure_with)]
     headers = (_("input"), _("from"), _("to"), _("GPUs, from"), _("GPUs, to"), _("a month, from"), _("a month, to"))
     rows = tuple(
         (

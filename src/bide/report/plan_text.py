@@ -36,8 +36,10 @@ def _service(service: ServiceView, width: int) -> Iterable[str]:
         yield from _section(step, f"{number} {step.title}", width)
     for section in service.sections:
         yield from _section(section, section.title, width)
-    if service.serve:
-        yield _command(service.serve, width)
+    for title, command in service.starts:
+        if len(service.starts) > 1:
+            yield _folded(f"{title}:", width, "  ", "  ")
+        yield _command(command, width)
     for remark in service.remarks:
         yield _folded(remark, width, "    ", "    ")
     yield ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bide.i18n import _
 from bide.plan.answer import Option, Plan, ServicePlan, Verified
 from bide.plan.flags import serving
+from bide.plan.pooled_flags import ROLES, remarks_of, role_serving
 from bide.plan.question import Service
 from bide.report.plan_answer import bought_text, figures, fleet_text, sentence, sureness, together
 from bide.report.plan_candidates import candidates_section
@@ -56,14 +57,14 @@ def _service(plan: Plan, service: ServicePlan) -> ServiceView:
     steps = tuple(_steps(plan, service))
     if chosen is None:
         headline = _("{model} cannot be run as asked").format(model=service.service.model.name)
-        return ServiceView(name, headline, steps, (candidates_section(plan, service),), "", (), service)
+        return ServiceView(name, headline, steps, (candidates_section(plan, service),), (), (), service)
     sections = (candidates_section(plan, service), swings_section(service))
     instead = tuple(together(service, plan.shared))
     if instead:
-        return ServiceView(name, " ".join(instead), steps, sections, "", (), service)
+        return ServiceView(name, " ".join(instead), steps, sections, (), (), service)
     headline = _("{model} on {fleet}.").format(model=service.service.model.name, fleet=bought_text(service))
     return _started(
-        ServiceView(name, headline, steps, (*sections, *_running(service, chosen)), "", (), service), chosen
+        ServiceView(name, headline, steps, (*sections, *_running(service, chosen)), (), (), service), chosen
     )
 
 
@@ -86,14 +87,29 @@ def _fleet(
     told = ServicePlan(service, option, (), (), (), operation=operation)
     headline = _("{model} on {fleet}.").format(model=service.model.name, fleet=fleet_text(option))
     runs = [f"{whose}: {fleet_run(proof)}" for whose, proof in proofs]
-    shown = ServiceView(name, " ".join([headline, *runs]), (), tuple(_running(told, option)), "", (), told)
+    shown = ServiceView(name, " ".join([headline, *runs]), (), tuple(_running(told, option)), (), (), told)
     return _started(shown, option)
 
 
 def _started(shown: ServiceView, option: Option) -> ServiceView:
-    """With the command that starts a replica."""
-    command = serving(option.candidate.deployment)
-    return replace(shown, serve=shlex.join(command.argv), remarks=command.remarks)
+    """With the command that starts a replica, or those for either stage."""
+    deployment = option.candidate.deployment
+    if option.pools is None:
+        made = {_("Start a replica"): serving(deployment)}
+    else:
+        titles = {"prefill": _("Start a replica for prompts"), "decode": _("Start a replica for answers")}
+        made = {titles[role]: role_serving(deployment, role) for role in ROLES}
+    remarks = (*remarks_of([*made.values()]), *([_routed()] if option.pools else []))
+    return replace(shown, starts=tuple((title, shlex.join(one.argv)) for title, one in made.items()), remarks=remarks)
+
+
+def _routed() -> str:
+    """What stands in front."""
+    return _(
+        "In front of both stands a router that sends each request to a replica for prompts with max_tokens of 1 and "
+        "then, with the kv_transfer_params of its answer, to one that answers: llm-d's scheduler and routing sidecar, "
+        "or the proxy of vLLM's repository (tests/v1/kv_connector/nixl_integration/toy_proxy_server.py)."
+    )
 
 
 def _steps(plan: Plan, service: ServicePlan) -> Iterable[Section]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from bide.i18n import _
+from bide.i18n import _, ngettext, numeral
 from bide.report.words import seconds
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.simulation import Simulation
@@ -58,7 +58,13 @@ def _replicas(rules: FleetRules) -> str:
 
 def _load(summary: Summary, rules: FleetRules) -> str:
     rate = _("{rate:.3g} requests/s").format(rate=summary.requests_per_s)
-    return rate if rules.users is None else _("{users:,} users, {rate}").format(users=rules.users, rate=rate)
+    return (
+        rate
+        if rules.users is None
+        else ngettext("{users:,} user, {rate}", "{users:,} users, {rate}", rules.users).format(
+            users=rules.users, rate=rate
+        )
+    )
 
 
 def _of(percentiles: tuple[Percentile, ...], percent: int) -> Percentile:
@@ -93,8 +99,8 @@ def duration(value: float) -> str:
     if not math.isfinite(value):
         return "-"
     if value >= 1:
-        return f"{value:,.3g} s" if value < 1000 else f"{value:,.0f} s"
-    return f"{value * 1e3:.3g} ms"
+        return _("{n} s").format(n=numeral(value, ",.3g" if value < 1000 else ",.0f"))
+    return _("{n} ms").format(n=numeral(value * 1e3, ".3g"))
 
 
 def facts(made: Simulation) -> Iterator[tuple[str, str]]:
@@ -104,9 +110,11 @@ def facts(made: Simulation) -> Iterator[tuple[str, str]]:
     how = _("as given") if window.given else _("three mean stays, at most a fifth of the run")
     yield (
         _("measured"),
-        _("{n:,} requests from {start} to {end}; warm-up before: {how}").format(
-            n=summary.requests, start=duration(window.start_s), end=duration(window.end_s), how=how
-        ),
+        ngettext(
+            "{n:,} request from {start} to {end}; warm-up before: {how}",
+            "{n:,} requests from {start} to {end}; warm-up before: {how}",
+            summary.requests,
+        ).format(n=summary.requests, start=duration(window.start_s), end=duration(window.end_s), how=how),
     )
     yield (
         _("rates"),
@@ -135,7 +143,7 @@ def facts(made: Simulation) -> Iterator[tuple[str, str]]:
     )
     failed = {name: count for name, count in summary.by_status.items() if name != "ok"}
     if failed or summary.retries:
-        told = [f"{name} {count:,}" for name, count in failed.items()]
+        told = [f"{name} {numeral(count, ',')}" for name, count in failed.items()]
         yield _("not served"), ", ".join([*told, _("{n:,} sent again").format(n=summary.retries)])
 
 

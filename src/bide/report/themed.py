@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bide.i18n import _, language, number_marks
+
 if TYPE_CHECKING:
     import altair as alt
 
@@ -26,6 +28,10 @@ _VARIABLES = {
 }
 _FONT = "system-ui, sans-serif"
 _DESCRIBED = re.compile(r"""<(path)([^<>]*? aria-label="([^"]*)"[^<>]*?)/>""")
+_AXIS = re.compile(r"""(?<=aria-label=")[XY]-axis(?: titled '([^"]*?)')? for a [^"]*(?=")""")
+_LEGEND = re.compile(r"""(?<=aria-label=")[^"]* legend[^"]*(?=")""")
+_ROLE = re.compile(r""" aria-roledescription="[^"]*\"""")
+"""What Vega says of its own accord to those who do not see a chart; it says it in English only."""
 _PAGE = Path(__file__).with_name("templates") / "page.css"
 
 
@@ -37,21 +43,43 @@ def svg(chart: Any, width: int, height: int) -> str:
     import altair as alt
     import vl_convert
 
-    axis = {"labelColor": MUTED, "titleColor": MUTED, "domainColor": LINE, "tickColor": LINE, "gridColor": LINE}
-    spec = (
-        chart.properties(width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
-        .configure(background="transparent", font=_FONT)
-        .configure_axis(**axis, labelFontSize=12, titleFontSize=12, titleFontWeight="normal")
-        .configure_legend(labelColor=INK, labelFontSize=12)
-        .configure_text(fontSize=12)
-        .configure_title(color=INK, fontSize=14, anchor="start")
-        .configure_view(stroke=None)
-        .to_dict()
-    )
-    drawn: str = vl_convert.vegalite_to_svg(spec)
+    sized = chart.properties(width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+    spec = {**sized.to_dict(), "config": config()}
+    drawn: str = vl_convert.vegalite_to_svg(localised(spec))
     for role, variable in _VARIABLES.items():
         drawn = drawn.replace(role, variable)
-    return drawn
+    return drawn if language() == "en" else _described(drawn)
+
+
+def _described(drawn: str) -> str:
+    """With Vega's words on axes and legends in the chosen language."""
+    drawn = _AXIS.sub(lambda found: _("axis: {title}").format(title=found[1]) if found[1] else _("axis"), drawn)
+    return _ROLE.sub("", _LEGEND.sub(_("legend"), drawn))
+
+
+def localised(spec: dict[str, Any]) -> dict[str, Any]:
+    """A Vega-Lite specification whose numbers are written as the chosen language does."""
+    marks = number_marks()
+    if not marks:
+        return spec
+    number = {"grouping": [3], "currency": ["", "\u00a0$"]}
+    names = {"decimal": ".", "thousands": ",", "percent": "%"}
+    number |= {name: marks.get(mark, mark) for name, mark in names.items()}
+    return {**spec, "config": {**spec.get("config", {}), "locale": {"number": number}}}
+
+
+def config() -> dict[str, Any]:
+    """How every chart is set: its type, quiet axes, no frame."""
+    axis = {"labelColor": MUTED, "titleColor": MUTED, "domainColor": LINE, "tickColor": LINE, "gridColor": LINE}
+    return {
+        "background": "transparent",
+        "font": _FONT,
+        "axis": {**axis, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+        "legend": {"labelColor": INK, "labelFontSize": 12},
+        "text": {"fontSize": 12},
+        "title": {"color": INK, "fontSize": 14, "anchor": "start"},
+        "view": {"stroke": None},
+    }
 
 
 def titled(drawn: str) -> str:
@@ -60,8 +88,8 @@ def titled(drawn: str) -> str:
 
 
 def rows(values: Sequence[Mapping[str, object]]) -> Any:
-    """Inline data for a chart."""
-    return {"values": list(values)}
+    """Inline data for a chart. A tuple: Altair copies lists anew for every layer."""
+    return {"values": tuple(values)}
 
 
 def log_scale(base: int) -> alt.Scale:
@@ -94,16 +122,24 @@ def rule(value: float, text: str) -> list[alt.Chart]:
     data, y = rows([{"y": value, "text": text}]), alt.Y("y:Q", scale=log_scale(10))
     line = alt.Chart(data).mark_rule(color=WARN, strokeDash=[5, 4]).encode(y=y)
     name = alt.Chart(data).mark_text(color=WARN, align="right", dy=-7)
-    return [line, name.encode(y=y, x=alt.value("width"), text="text:N")]
+    return [line, name.encode(y=y, x=alt.XValue("width"), text=alt.Text("text:N"))]
 
 
-def mark(x: float, y: float, text: str, place: Mapping[str, Any]) -> list[alt.Chart]:
-    """A point on a curve with a word beside it; `place` is the word's align, dx and dy."""
+def marks(points: Sequence[Mapping[str, object]], places: Sequence[Mapping[str, Any]]) -> list[alt.Chart]:
+    """Points (`x`, `y`, `text`) on a curve, each with its word beside it.
+
+    `places` are a word's align, dx and dy; the points take them in turn.
+    """
     import altair as alt
 
-    base = alt.Chart(rows([{"x": x, "y": y, "text": text}])).encode(x="x:Q", y=alt.Y("y:Q", scale=log_scale(10)))
-    point = base.mark_point(color=WARN, filled=True, size=70, opacity=1)
-    return [point, base.mark_text(color=INK, **place).encode(text="text:N")]
+    placed = [{**point, "place": number % len(places)} for number, point in enumerate(points)]
+    base = alt.Chart(rows(placed)).encode(x=alt.X("x:Q"), y=alt.Y("y:Q", scale=log_scale(10)))
+    words = base.encode(text=alt.Text("text:N"))
+    named = [
+        words.transform_filter(f"datum.place === {number}").mark_text(color=INK, **place)
+        for number, place in enumerate(places[: len(points)])
+    ]
+    return [base.mark_point(color=WARN, filled=True, size=70, opacity=1), *named]
 
 
 def painted(drawn: str) -> str:
@@ -115,16 +151,29 @@ def painted(drawn: str) -> str:
 
 def coloured(chart: Any) -> Any:
     """An Altair chart in the page's light colours, for a notebook."""
-    light, spec = _light(), json.dumps(chart.to_dict())
+    light, spec = _light(), json.dumps(localised(chart.to_dict()))
     for role, variable in _VARIABLES.items():
         spec = spec.replace(role, light[variable.removeprefix("var(").removesuffix(")")])
     return type(chart).from_dict(json.loads(spec))
 
 
+def variables() -> dict[str, str]:
+    """The CSS variable that each role's colour becomes."""
+    return dict(_VARIABLES)
+
+
+def palettes() -> tuple[dict[str, str], dict[str, str]]:
+    """The page's variables in light and in dark."""
+    light, _media, rest = _PAGE.read_text(encoding="utf-8").partition("@media")
+    return _colours(light), _colours(rest.partition("\n}\n")[0])
+
+
+def _colours(css: str) -> dict[str, str]:
+    return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-fA-F]{6})", css))
+
+
 def _light() -> dict[str, str]:
-    """The page's variables in light."""
-    text = _PAGE.read_text(encoding="utf-8").partition("@media")[0]
-    return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-fA-F]{6})", text))
+    return palettes()[0]
 
 
 def png(drawn: str) -> bytes:

@@ -6,15 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bide.i18n import _
+from bide.i18n import _, localised, ngettext, numeral
 from bide.interval import Interval
 from bide.units import format_seconds
 
 if TYPE_CHECKING:
     from bide.facts.deployment import Deployment
     from bide.plan.question import Measure, Timed
-
-_UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+    from bide.sourced import Assumption
 
 
 def rounded(value: float, digits: int = 2) -> float:
@@ -41,18 +40,27 @@ def span(interval: Interval | None) -> str:
     """
     if interval is None:
         return _("unstable")
-    name, scale = next((unit for unit in _UNITS if interval.mid >= unit[1]), _UNITS[-1])
+    text, scale = next((unit for unit in _spans() if interval.mid >= unit[1]), _spans()[-1])
     low, mid, high = (_in_unit(value / scale) for value in (interval.low, interval.mid, interval.high))
-    return _("{mid} {unit} ({low} to {high})").format(mid=mid, unit=name, low=low, high=high)
+    return text.format(mid=mid, low=low, high=high)
+
+
+def _spans() -> tuple[tuple[str, float], ...]:
+    """How a span is said, and the seconds of its unit."""
+    return (
+        (_("{mid} s ({low} to {high})"), 1.0),
+        (_("{mid} ms ({low} to {high})"), 1e-3),
+        (_("{mid} us ({low} to {high})"), 1e-6),
+    )
 
 
 def _in_unit(value: float) -> str:
-    return f"{rounded(value):,g}" if math.isfinite(value) else "∞"
+    return numeral(rounded(value), ",g") if math.isfinite(value) else "∞"
 
 
 def count(value: float) -> str:
     """A whole number with thousands separated."""
-    return f"{value:,.0f}"
+    return numeral(value, ",.0f")
 
 
 def usd(value: float) -> str:
@@ -62,13 +70,15 @@ def usd(value: float) -> str:
     ('$0.019', '$0.40', '$3.50', '$1,234')
     """
     if 0 < value < 0.1:
-        return f"${rounded(value):f}".rstrip("0")
-    return f"${value:,.2f}" if value < 100 else f"${value:,.0f}"
+        amount = localised(f"{rounded(value):f}".rstrip("0"))
+    else:
+        amount = numeral(value, ",.2f" if value < 100 else ",.0f")
+    return _("${amount}").format(amount=amount)
 
 
 def rate(value: float) -> str:
     """Requests a second, three digits."""
-    return f"{rounded(value, 3):,g}"
+    return numeral(rounded(value, 3), ",g")
 
 
 def latency_name(latency: Timed) -> str:
@@ -87,9 +97,31 @@ def short_name(measure: Measure) -> str:
     return f"{measure.latency.upper()} {which}"
 
 
-def plural(number: int, one: str, many: str) -> str:
-    """`one` or `many`, with {n} filled in."""
-    return (one if number == 1 else many).format(n=f"{number:,}")
+def so_many_gpus(n: int) -> str:
+    """`1 GPU`, `1,200 GPUs`."""
+    return ngettext("{n:,} GPU", "{n:,} GPUs", n).format(n=n)
+
+
+def so_many_replicas(n: int) -> str:
+    """`1 replica`, `2 replicas`."""
+    return ngettext("{n:,} replica", "{n:,} replicas", n).format(n=n)
+
+
+def so_many_requests(n: int) -> str:
+    """`1 request`, `2 requests`."""
+    return ngettext("{n:,} request", "{n:,} requests", n).format(n=n)
+
+
+def assumption_text(assumption: Assumption) -> str:
+    """`max_gpus = 64`: keys of files and flags as they are spelled, other names in the chosen language."""
+    names = {
+        "step times": _("step times"),
+        "engine rules": _("engine rules"),
+        "draft acceptance": _("draft acceptance"),
+    }
+    value = assumption.value
+    shown = numeral(value) if isinstance(value, float) else str(value)
+    return f"{names.get(assumption.name, assumption.name)} = {shown}"
 
 
 def listed(names: Sequence[str]) -> str:

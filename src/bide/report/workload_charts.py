@@ -44,11 +44,9 @@ def lengths_of(said: WorkloadSaid) -> Any:
     return _cumulative_lines(_from_trace(said.trace) if said.trace else _from_percentiles(said.description))
 
 
-def cumulative_chart(named: Sequence[tuple[str, Ints]], width: int, height: int) -> str:
+def cumulative_lines(named: Sequence[tuple[str, Ints]]) -> Any:
     """The share of requests with at most so many tokens, a line for each name."""
-    return svg(
-        _cumulative_lines([point for name, tokens in named for point in _cumulative(name, tokens)]), width, height
-    )
+    return _cumulative_lines([point for name, tokens in named for point in _cumulative(name, tokens)])
 
 
 def _cumulative_lines(values: list[dict[str, Any]]) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.metrics import ENOUGH_FOR_P99
-from bide.report.words import count, plural, rounded
+from bide.report.words import count, rounded, so_many_requests
 from bide.workload.measuring.description import Description
 from bide.workload.measuring.lengths import LengthStats
 from bide.workload.reading.report import ReadReport
@@ -29,9 +29,9 @@ class WorkloadSaid:
 def sentence(said: WorkloadSaid) -> str:
     """How many requests, how often, how long."""
     about = said.description
-    text = plural(about.requests, _("{n} request"), _("{n} requests"))
+    text = so_many_requests(about.requests)
     if about.arrivals:
-        span, rate = duration(about.arrivals.span_s), f"{rounded(about.arrivals.mean_rps, 3):g}"
+        span, rate = duration(about.arrivals.span_s), numeral(rounded(about.arrivals.mean_rps, 3), "g")
         text += _(" in {span}, {rate} a second").format(span=span, rate=rate)
     text += _(": prompts of {prompt} tokens").format(prompt=count(about.prompt.percentiles[50.0]))
     if about.output:
@@ -45,17 +45,18 @@ def duration(seconds: float) -> str:
     >>> duration(90.0), duration(3537.0), duration(86400.0)
     ('90 s', '59 min', '24 h')
     """
-    for unit, size, least in (("d", 86400.0, 3), ("h", 3600.0, 2), ("min", 60.0, 2)):
+    for text, size, least in ((_("{n} d"), 86400.0, 3), (_("{n} h"), 3600.0, 2), (_("{n} min"), 60.0, 2)):
         if seconds >= least * size:
-            return f"{rounded(seconds / size, 3):g} {unit}" if size > 60 else f"{seconds / size:.0f} {unit}"
-    return f"{rounded(seconds, 3):g} s"
+            n = rounded(seconds / size, 3) if size > 60 else round(seconds / size)
+            return text.format(n=numeral(n, "g"))
+    return _("{n} s").format(n=numeral(rounded(seconds, 3), "g"))
 
 
 def reading_lines(report: ReadReport | None) -> Iterator[str]:
     """What was read, which columns were taken, what was left out and noticed."""
     if report is None:
         return
-    files = report.files[0] if len(report.files) == 1 else _("{n} files").format(n=f"{len(report.files):,}")
+    files = report.files[0] if len(report.files) == 1 else _("{n} files").format(n=numeral(len(report.files), ","))
     kept = _("all kept") if report.kept == report.rows else _("{n} kept").format(n=count(report.kept))
     text = _("Read {files} as {format}: {rows} requests, {kept}")
     yield text.format(files=files, format=report.format, rows=count(report.rows), kept=kept)
@@ -130,7 +131,10 @@ def arrival_table(about: Description) -> tuple[list[str], Rows] | None:
         return None
     headers = [_("window"), _("mean/s"), _("p99/s"), _("peak/s"), _("variance/mean")]
     rows = [
-        [f"{w.window_s:g} s", *(f"{rounded(v, 3):,g}" for v in (w.mean_rps, w.p99_rps, w.peak_rps, w.dispersion))]
+        [
+            _("{n} s").format(n=numeral(w.window_s, "g")),
+            *(numeral(rounded(v, 3), ",g") for v in (w.mean_rps, w.p99_rps, w.peak_rps, w.dispersion)),
+        ]
         for w in about.arrivals.windows
     ]
     return headers, rows
@@ -140,9 +144,11 @@ def reuse_table(about: Description) -> tuple[list[str], Rows] | None:
     """Prompt tokens found in a cache, by its size; None without blocks."""
     if about.reuse is None:
         return None
-    rows = [[count(size), f"{share:.1%}"] for size, share in about.reuse.by_size if size < about.reuse.needed_tokens]
+    rows = [
+        [count(size), numeral(share, ".1%")] for size, share in about.reuse.by_size if size < about.reuse.needed_tokens
+    ]
     needed = _("unlimited (from {tokens})").format(tokens=count(about.reuse.needed_tokens))
-    return [_("cache, tokens"), _("prompt tokens found")], [*rows, [needed, f"{about.reuse.unlimited:.1%}"]]
+    return [_("cache, tokens"), _("prompt tokens found")], [*rows, [needed, numeral(about.reuse.unlimited, ".1%")]]
 
 
 def endnotes(said: WorkloadSaid) -> Iterator[str]:
@@ -174,7 +180,7 @@ def comparison(recorded: Description | None, drawn: Description) -> tuple[list[s
 
 
 def _figure(value: float | None) -> str:
-    return "" if value is None else f"{rounded(value, 3):,g}"
+    return "" if value is None else numeral(rounded(value, 3), ",g")
 
 
 def _figures(about: Description) -> Iterator[tuple[str, float | None]]:

@@ -59,9 +59,13 @@ def _points(
     wide: dict[int, Wide] = {}
     for case in cases:
         if id(case) not in wide:
-            wide[id(case)] = factors(profile, case.deployment, case.stated)
+            wide[id(case)] = _wide(profile, case)
     each = zip(cases, mixes, loads, solved.rows(), strict=True)
     return [_point(case, mix, load, row, wide[id(case)]) for case, mix, load, row in each], solved.origins
+
+
+def _wide(profile: Profile, case: Case) -> Wide:
+    return factors(profile, case.deployment, case.stated)
 
 
 def _point(case: Case, mix: Mix, load: Load, row: dict[str, float], wide: Wide) -> Point:
@@ -157,12 +161,11 @@ def curve_of(
     deployment = with_own_pool(deployment, found.own, found.name)
     case = case_of(deployment, True)
     slots = case.slots(mix)
-    made = list(loads) if loads is not None else _closed_loads(slots)
-    knee_at = _knee_clients(found, case, mix, steps) if loads is None else None
-    if knee_at is not None and Load("concurrency", knee_at) not in made:
-        made = sorted([*made, Load("concurrency", knee_at)], key=lambda load: load.value)
-    every, origins = _points(found, [case] * len(made), [mix] * len(made), made, steps)
-    knee = next((point for point in every if point.load.value == knee_at), None) if knee_at else _inner_knee(every)
+    if loads is None:
+        every, knee, origins = _with_knee(found, case, mix, steps)
+    else:
+        every, origins = _points(found, [case] * len(loads), [mix] * len(loads), loads, steps)
+        knee = _inner_knee(every)
     return Curve(
         deployment=deployment,
         mix=mix,
@@ -189,14 +192,33 @@ def _closed_loads(slots: float) -> list[Load]:
     return [Load("concurrency", float(2**n)) for n in range(most + 1)]
 
 
-def _knee_clients(profile: Profile, case: Case, mix: Mix, steps: Steps) -> float | None:
-    """The clients of the highest power up to a full replica."""
+def _with_knee(
+    profile: Profile, case: Case, mix: Mix, steps: Steps
+) -> tuple[list[Point], Point | None, Sequence[Origin]]:
+    """The points of a closed loop and the one of the highest power up to a full replica, all solved at once."""
+    slots = case.slots(mix)
+    shown, tried = _closed_loads(slots), _knee_loads(slots)
+    loads = [*shown, *tried]
+    solved = solve(profile, [case] * len(loads), [mix] * len(loads), loads, steps)
+    rows = list(zip(loads, solved.rows(), strict=True))
+    best = max((row for row in rows[len(shown) :] if row[1]["e2e_s"]), key=_row_power, default=None)
+    kept = dict(rows[: len(shown)] + ([best] if best else []))
+    wide = _wide(profile, case)
+    every = [_point(case, mix, load, kept[load], wide) for load in sorted(kept, key=lambda load: load.value)]
+    knee = next((point for point in every if best and point.load == best[0]), None)
+    return every, knee, solved.origins
+
+
+def _knee_loads(slots: float) -> list[Load]:
+    """Among which the knee is looked for."""
     import numpy as np
 
-    clients = np.unique(np.round(np.geomspace(1, max(1.0, case.slots(mix)), _KNEE_LOADS)))
-    loads = [Load("concurrency", float(count)) for count in clients]
-    best = _power(_points(profile, [case] * len(loads), [mix] * len(loads), loads, steps)[0])
-    return best.load.value if best else None
+    clients = np.unique(np.round(np.geomspace(1, max(1.0, slots), _KNEE_LOADS)))
+    return [Load("concurrency", float(count)) for count in clients]
+
+
+def _row_power(row: tuple[Load, dict[str, float]]) -> float:
+    return row[1]["requests_per_s"] / row[1]["e2e_s"]
 
 
 def _inner_knee(every: Sequence[Point]) -> Point | None:

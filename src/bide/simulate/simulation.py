@@ -107,9 +107,20 @@ def simulate_workload(
     closed = fleet.users is not None
     trace = workload if isinstance(workload, Trace) else read_workload(workload, asked.requests, fleet.seed)
     traffic = traffic_of(trace, rate=asked.rate, scale=asked.scale, requests=asked.requests, closed=closed)
+    return simulate_traffic(setup, traffic, fleet, asked, progress)
+
+
+def simulate_traffic(
+    setup: ReplicaSetup,
+    traffic: Traffic,
+    fleet: FleetRules,
+    asked: Ways,
+    progress: Callable[[float], None] = _silent,
+) -> Simulation:
+    """The same for requests and a replica that are made already. Raises CannotBeMet where it holds none of them."""
     setup = setup.reserving(asked.max_tokens or int(traffic.output_tokens.max()), asked.max_tokens is not None)
     run = run_fleet(setup, traffic, fleet, progress)
-    if closed:
+    if fleet.users is not None:
         traffic = replace(traffic, arrival_s=run.table.arrival_s)
     window = window_of(run, asked.warm_up_s)
     summary = summarise(run, window, token_gaps(setup, traffic, run, window, fleet.split), asked.slo)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bide.figures import Goodput
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.timeline import Timeline
 from bide.simulate.simulation import Simulation
-from bide.simulate.summary.summarise import Goodput, Latency, Percentile, Summary
+from bide.simulate.summary.summarise import Latency, Percentile, Summary
 
 _COLUMNS = ("time_s", "running", "waiting", "kv_share", "preemptions", "hit_tokens", "looked_up_tokens")
 

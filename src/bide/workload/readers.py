@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.workload.reading.asking import Ask
 from bide.workload.reading.reader import read
 from bide.workload.requests import Workload
@@ -41,6 +41,17 @@ def read_both(path: Path, field: str = "trace") -> tuple[Trace, Workload]:
     notes = [finding.text for finding in reading.report.findings if finding.kind in _TOLD]
     failures = len(trace) - answered
     if failures:
-        notes.append(_("{count} rows without output (failures) left out").format(count=failures))
-    source = replace(work.source, text=_("trace {name}, {rows} requests").format(name=path.name, rows=len(work)))
+        notes.append(
+            ngettext(
+                "{count} row without output (a failure) left out",
+                "{count} rows without output (failures) left out",
+                failures,
+            ).format(count=failures)
+        )
+    source = replace(
+        work.source,
+        text=ngettext("trace {name}, {rows} request", "trace {name}, {rows} requests", len(work)).format(
+            name=path.name, rows=len(work)
+        ),
+    )
     return trace, replace(work, source=source, notes=(*notes, *work.notes))

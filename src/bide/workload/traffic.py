@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.sourced import Assumption, Source
 from bide.workload.arrivals import SEED, poisson_gaps
 from bide.workload.blocks import Blocks
@@ -87,7 +87,13 @@ def traffic_of(
     kept = trace.taken(there[:requests] if requests else there)
     notes = list(trace.notes)
     if len(there) < len(trace):
-        notes.append(_("{count:,} requests without output left out").format(count=len(trace) - len(there)))
+        notes.append(
+            ngettext(
+                "{count:,} request without output left out",
+                "{count:,} requests without output left out",
+                len(trace) - len(there),
+            ).format(count=len(trace) - len(there))
+        )
     if closed and (rate is not None or scale is not None):
         raise BadInput("concurrency", rate or scale, _("either users, or --rate or --scale"))
     times, assumptions = (np.arange(len(kept), dtype=np.float64), ()) if closed else _times(kept, rate)

@@ -154,14 +154,21 @@ def test_a_hub_id_without_huggingface_hub_says_what_to_install(monkeypatch: pyte
     refused("meta-llama/Llama-3.1-8B", "bide[hub]", "catalogue")
 
 
-def fake_hub(monkeypatch: pytest.MonkeyPatch, files: dict[str, Path]) -> None:
-    def hf_hub_download(_name: str, file: str) -> str:
-        if file not in files:
-            raise OSError(f"cannot reach the hub for {file}\nmore")
-        return str(files[file])
+def fake_hub(monkeypatch: pytest.MonkeyPatch, files: dict[str, Path], kept: dict[str, Path] | None = None) -> None:
+    """A hub that has `files`, and a cache with `kept`."""
 
+    def get_hf_file_metadata(url: str) -> None:
+        if url not in files:
+            raise OSError(f"cannot reach the hub for {url}\nmore")
+
+    members = {
+        "hf_hub_url": lambda _name, file: file,
+        "get_hf_file_metadata": get_hf_file_metadata,
+        "hf_hub_download": lambda _name, file: str(files[file]),
+        "try_to_load_from_cache": lambda _name, file: str(kept[file]) if kept and file in kept else None,
+    }
     hub = ModuleType("huggingface_hub")
-    hub.hf_hub_download = hf_hub_download  # type: ignore[attr-defined]
+    vars(hub).update(members)
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
 
 
@@ -170,10 +177,14 @@ def test_a_hub_id_offline_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -
     refused("meta-llama/Llama-3.1-8B", "huggingface.co/meta-llama/Llama-3.1-8B", "cannot reach the hub", "offline")
 
 
-def test_a_hub_id_is_read_with_its_revision_as_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("online", [True, False])
+def test_a_hub_id_is_read_with_its_revision_as_source(
+    online: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "snapshots" / "abc123"
     folder.mkdir(parents=True)
-    fake_hub(monkeypatch, {"config.json": write(folder / "config.json", json.dumps(CONFIG))})
+    there = {"config.json": write(folder / "config.json", json.dumps(CONFIG))}
+    fake_hub(monkeypatch, there if online else {}, kept=there)
     files = read_model_files("meta-llama/Llama-3.1-8B")
     assert files.config == CONFIG
     assert files.quantisation is None

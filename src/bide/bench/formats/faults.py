@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bide import metrics
 from bide.bench.formats.values import Asked, Fault, Metric
-from bide.i18n import _
+from bide.i18n import _, ngettext
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,14 +65,29 @@ def warnings_of_counts(
     if completed is not None and not completed:
         yield Fault("nothing_completed", _("no request went well"), "unusable")
     elif completed is not None and completed < _FEWEST:
-        yield Fault("few_requests", _("{n:,} requests: too few to learn from").format(n=completed), "unusable")
+        yield Fault(
+            "few_requests",
+            ngettext("{n:,} request: too few to learn from", "{n:,} requests: too few to learn from", completed).format(
+                n=completed
+            ),
+            "unusable",
+        )
     elif completed is not None and completed < _ENOUGH:
-        yield Fault("few_requests", _("{n:,} requests: means are rough").format(n=completed))
+        yield Fault(
+            "few_requests",
+            ngettext("{n:,} request: means are rough", "{n:,} requests: means are rough", completed).format(
+                n=completed
+            ),
+        )
     if failed and failed > _FAILED_SHARE * (failed + (completed or 0)):
-        text = _("{n:,} of {all:,} requests failed: the server did less work than it was asked for")
+        text = ngettext(
+            "{n:,} of {all:,} requests failed: the server did less work than it was asked for",
+            "{n:,} of {all:,} requests failed: the server did less work than it was asked for",
+            failed,
+        )
         yield Fault("failures", text.format(n=failed, all=failed + (completed or 0)), "unusable")
     elif failed:
-        yield Fault("failures", _("{n:,} requests failed").format(n=failed))
+        yield Fault("failures", ngettext("{n:,} request failed", "{n:,} requests failed", failed).format(n=failed))
     if cached_share is not None and cached_share > _HITS:
         text = _("{share:.1%} of prompt tokens came from the prefix cache: prefill looks faster than it is")
         yield Fault("prefix_hits", text.format(share=cached_share), "unusable")

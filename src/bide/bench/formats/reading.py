@@ -12,7 +12,7 @@ from bide.bench.formats.numbers import items, mapping
 from bide.bench.formats.raw import Raw, read_raw
 from bide.bench.formats.values import Fault, Run
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 
 TOOLS = ("bide bench", "vllm bench serve", "SGLang", "GuideLLM", "AIPerf", "inference-perf", "llm-d", "InferenceX")
 _TABLES = (".parquet", ".csv")
@@ -54,7 +54,14 @@ def _allowed() -> str:
 def _with_broken(run: Run, broken: int) -> Run:
     if not broken:
         return run
-    fault = Fault("broken_lines", _("{n:,} lines of the file are no JSON and were left out").format(n=broken))
+    fault = Fault(
+        "broken_lines",
+        ngettext(
+            "{n:,} line of the file is no JSON and was left out",
+            "{n:,} lines of the file are no JSON and were left out",
+            broken,
+        ).format(n=broken),
+    )
     return replace(run, faults=(*run.faults, fault))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bide.i18n import _, numeral
 from bide.records import RequestTable
 
 Metric = Literal["ttft", "tpot", "itl", "e2e"]
@@ -95,6 +96,10 @@ class Run:
     @property
     def name(self) -> str:
         """The load in a word: `c=8`, `4 requests/s`, `batch 64`."""
-        value = "?" if self.load.value is None else f"{self.load.value:g}"
-        words = {"concurrency": f"c={value}", "requests_per_s": f"{value} requests/s", "batch": f"batch {value}"}
-        return words.get(self.load.kind, "load unknown")
+        value = "?" if self.load.value is None else numeral(self.load.value, "g")
+        words = {
+            "concurrency": "c={value}",
+            "requests_per_s": _("{value} requests/s"),
+            "batch": _("batch {value}"),
+        }
+        return words.get(self.load.kind, _("load unknown")).format(value=value)

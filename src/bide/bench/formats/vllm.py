@@ -14,7 +14,7 @@ from bide.bench.formats.chunks import tokens_at
 from bide.bench.formats.faults import in_band_errors, ttft_of_chunks, warnings_of_counts
 from bide.bench.formats.numbers import MS, count, items, number, percent_of, positive, words
 from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.records import RequestTable
 
 TOOL = "vllm bench serve"
@@ -204,12 +204,25 @@ def _notes(rows: list[_Row]) -> Iterator[Fault]:
     good = [row for row in rows if row.ok]
     apart = [row for row in good if row.role]
     if apart:
-        text = _("{n:,} of {all:,} answers begin with a chunk that holds no token: TTFT counts to the one after it")
+        text = ngettext(
+            "{n:,} of {all:,} answers begins with a chunk that holds no token: TTFT counts to the one after it",
+            "{n:,} of {all:,} answers begin with a chunk that holds no token: TTFT counts to the one after it",
+            len(apart),
+        )
         yield Fault("role_only_ttft", text.format(n=len(apart), all=len(good)))
     several = sum(len(row.chunks) < row.output for row in good)
     if several:
-        text = _("{n:,} answers came with several tokens a chunk: time between tokens is spread over them")
+        text = ngettext(
+            "{n:,} answer came with several tokens a chunk: time between tokens is spread over them",
+            "{n:,} answers came with several tokens a chunk: time between tokens is spread over them",
+            several,
+        )
         yield Fault("several_tokens_a_chunk", text.format(n=several))
     silent = sum(not row.ok and not row.error for row in rows)
     if silent:
-        yield Fault("silent_failures", _("{n:,} requests failed without an error text").format(n=silent))
+        yield Fault(
+            "silent_failures",
+            ngettext(
+                "{n:,} request failed without an error text", "{n:,} requests failed without an error text", silent
+            ).format(n=silent),
+        )

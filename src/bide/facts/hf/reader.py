@@ -137,8 +137,10 @@ _table: dict[str, Reader] = {}
 
 def _readers() -> dict[str, Reader]:
     if not _table:
+        found: dict[str, Reader] = {}
         for module in READER_MODULES:
-            _table.update(importlib.import_module(f"bide.facts.hf.{module}").READERS)
+            found.update(importlib.import_module(f"bide.facts.hf.{module}").READERS)
+        _table.update(found)  # at once: another thread must not see some of them
     return _table
 
 

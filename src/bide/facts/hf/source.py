@@ -215,19 +215,34 @@ def _from_hub(name: str, known: Iterable[str]) -> ModelFiles:
         hint = _("to look it up on Hugging Face: pip install 'bide[hub]'; the catalogue works without (`bide models`)")
         raise _not_found(name, known, hint) from None
     try:
-        path = Path(hub.hf_hub_download(name, "config.json"))
+        path = _fetched(hub, name, "config.json")
     except Exception as error:  # whatever the hub or the network raises means: not available
         hint = _("tried huggingface.co/{name}: {why}; the catalogue works offline (`bide models`)")
         raise _not_found(name, known, hint.format(name=name, why=_first_line(error))) from None
     return ModelFiles(read_json(path), _quantisation_from_hub(hub, name), _hub_source(name, path))
 
 
+def _fetched(hub: Any, name: str, file: str) -> Path:
+    """The file, from the cache where the hub does not answer; raises what the hub raises.
+
+    Asked for with one request first: a download that finds no network tries again for half a minute.
+    """
+    try:
+        hub.get_hf_file_metadata(hub.hf_hub_url(name, file))
+    except Exception:
+        kept = hub.try_to_load_from_cache(name, file)
+        if isinstance(kept, str):  # not where it is known that the hub has none
+            return Path(kept)
+        raise
+    return Path(hub.hf_hub_download(name, file))
+
+
 def _quantisation_from_hub(hub: Any, name: str) -> dict[str, Any] | None:
     try:
-        path = hub.hf_hub_download(name, "hf_quant_config.json")
+        path = _fetched(hub, name, "hf_quant_config.json")
     except Exception:  # most repositories have none
         return None
-    return read_json(Path(path))
+    return read_json(path)
 
 
 def _hub_source(name: str, path: Path) -> Source:

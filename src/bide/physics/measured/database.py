@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bide.facts.deployment import Deployment
-from bide.i18n import _
+from bide.i18n import _, language
 from bide.physics.measured.hf_config import PACKAGE, installed
 from bide.physics.measured.lowering import lower
 from bide.physics.measured.query import Query, Uncovered, not_installed, queries
@@ -48,12 +48,12 @@ def measured_table(deployment: Deployment) -> Measured | Uncovered:
     if not installed():
         return not_installed()
     memory_bytes = deployment.gpu.usable_bytes if deployment.gpu else 0
-    return _first_answer(asked, kv_read(deployment), memory_bytes * deployment.pp)
+    return _first_answer(asked, kv_read(deployment), memory_bytes * deployment.pp, language())
 
 
 @lru_cache(maxsize=1024)
-def _first_answer(asked: tuple[Query, ...], read: KvRead, memory_bytes: int) -> Measured | Uncovered:
-    """The first of `asked` that the database answers, else why it did not answer the nearest."""
+def _first_answer(asked: tuple[Query, ...], read: KvRead, memory_bytes: int, spoken: str) -> Measured | Uncovered:
+    """The first of `asked` that the database answers, else why it did not answer the nearest (in language `spoken`)."""
     refusal = ""
     for query in asked:
         try:

@@ -6,29 +6,13 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from bide.errors import BadInput
-from bide.facts.deployment import Deployment
+from bide.facts.deployment import FORMAT_KEYS, KNOBS, SPLIT_KEYS, Deployment
 from bide.facts.model import Model
 from bide.i18n import _
 from bide.located import Located
 
 ENGINE_KEYS = ("engine", "engine_version")
-CHOICE_KEYS = (
-    "tp",
-    "pp",
-    "dp",
-    "ep",
-    "weights",
-    "kv_dtype",
-    "gpu_memory_utilization",
-    "max_model_len",
-    "max_num_seqs",
-    "max_num_batched_tokens",
-    "block_size",
-    "enforce_eager",
-    "enable_prefix_caching",
-    "enable_chunked_prefill",
-    "speculative_tokens",
-)
+CHOICE_KEYS = (*SPLIT_KEYS, *FORMAT_KEYS, *KNOBS)
 """Keys that may be a list; the rest of a deployment is the plan's to choose."""
 _SPLITS = (1, 2, 4, 8, 16, 32, 64)
 """Of the tensor-parallel sizes that the plan may take where none is given, to try the other keys with."""

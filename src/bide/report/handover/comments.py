@@ -86,6 +86,28 @@ def balanced(router: str) -> str:
     return _("Kubernetes' Service spreads connections at random; the plan counted on {router}.").format(router=router)
 
 
+def in_front(unit: Unit) -> str:
+    """What must send requests to replicas that do one of the two stages; empty for those that do both."""
+    if unit.role is None:
+        return ""
+    return _(
+        "Not for clients: a router must send each request to a replica for prompts (max_tokens 1) "
+        "and then, with the kv_transfer_params of its answer, to one that answers. llm-d-values.yaml, beside those "
+        "that answer, sets up such a sidecar; vLLM's repository has a proxy for trials "
+        "(tests/v1/kv_connector/nixl_integration/toy_proxy_server.py). None is started by this file."
+    )
+
+
+def scheduled() -> str:
+    """What llm-d needs beside its model service for two kinds of replica."""
+    return _(
+        "Each replica that answers has llm-d's routing sidecar, which gets the prompt computed where the header "
+        "x-prefiller-host-port says. llm-d's inference scheduler (the endpoint picker of an InferencePool, a chart of "
+        "its own) sets that header: without it replicas that answer also compute the prompts. Pin the sidecar's image: "
+        "the chart's default is `latest`."
+    )
+
+
 def routed(router: str) -> list[str]:
     """Empty where the chart has the plan's router."""
     if has_router(router):

@@ -68,7 +68,7 @@ def _all(unit: Unit, router: str) -> Iterator[tuple[str, str, Callable[[], str]]
         yield KEDA, placed or _not_scaled(unit), str
         yield HPA, placed or _not_scaled(unit), str
     yield STACK, charted or _not_stacked(unit), lambda: _stack(unit, router)
-    yield LLM_D, charted, lambda: _llm_d(unit)
+    yield LLM_D, charted or _not_paired(unit), lambda: _llm_d(unit)
 
 
 def _not_placed(unit: Unit) -> str:
@@ -94,8 +94,16 @@ def _not_charted(unit: Unit) -> str:
     return "" if engine == "vllm" else _("the chart starts vLLM, not {engine}").format(engine=engine)
 
 
+def _not_paired(unit: Unit) -> str:
+    """The chart's values are for both kinds of replica, beside those that answer."""
+    return _("written once for both kinds of replica, beside those that answer") if unit.role == "prefill" else ""
+
+
 def _not_stacked(unit: Unit) -> str:
-    """The chart writes --no-enable-prefix-caching wherever prefixes are not cached, which 0.6.0 does not have."""
+    """Replicas that do one stage need another router than the chart's. And the chart writes
+    --no-enable-prefix-caching wherever prefixes are not cached, which 0.6.0 does not have."""
+    if unit.role is not None:
+        return _("not written for replicas that do one of the two stages: llm-d's chart is")
     given, engine = "--no-enable-prefix-caching", unit.deployment.engine
     if unit.deployment.enable_prefix_caching or command_line(engine.name, engine.version_text).has(given):
         return ""
@@ -107,7 +115,7 @@ def _kubernetes(unit: Unit, router: str) -> str:
         *comments.planned(unit),
         *comments.assumed(unit),
         comments.updates(unit),
-        comments.balanced(router),
+        comments.in_front(unit) or comments.balanced(router),
         comments.secret(needed=False),
     ]
     return comments.commented(said) + _dumped(*objects(unit))
@@ -147,10 +155,12 @@ def _stack(unit: Unit, router: str) -> str:
 
 def _llm_d(unit: Unit) -> str:
     said = [
+        *(comments.planned(unit.partner) if unit.partner else []),
         *comments.planned(unit),
         *comments.assumed(unit),
         *comments.thresholds(unit),
         comments.secret(needed=True),
+        *([comments.scheduled()] if unit.role else []),
         _("Values for the chart {chart}.").format(chart=LLM_D_CHART),
     ]
     return comments.commented(said) + _dumped(llm_d_values(unit))

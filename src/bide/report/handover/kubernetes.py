@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bide.facts.engine_options import command_line
+from bide.plan.serving.transfer import SIDE_CHANNEL, SIDE_CHANNEL_PORT
 from bide.report.handover.unit import HEALTH, PORT, PORT_NAME, TOKEN_KEY, TOKEN_SECRET, Unit, attempts
 
 Object = dict[str, Any]
@@ -77,8 +78,8 @@ def _container(unit: Unit) -> Object:
         "image": unit.image,
         "command": launch,
         "args": arguments,
-        "ports": [{"name": PORT_NAME, "containerPort": PORT}],
-        "env": [token(), {"name": "HF_HOME", "value": "/model-cache"}],
+        "ports": [{"name": PORT_NAME, "containerPort": PORT}, *side_channels(unit)],
+        "env": [token(), {"name": "HF_HOME", "value": "/model-cache"}, *roles_env(unit)],
         "resources": resources(unit),
         "volumeMounts": [
             {"name": "shm", "mountPath": "/dev/shm"},
@@ -95,6 +96,22 @@ def started(unit: Unit) -> tuple[list[str], list[str]]:
     words, count = list(unit.command.argv), len(command_line(engine.name, engine.version_text).launch)
     metrics = ["--enable-metrics"] if engine.name == "sglang" else []
     return words[:count], [*words[count:], *_LISTEN, *metrics]
+
+
+def side_channels(unit: Unit) -> list[Object]:
+    """Ports of a replica that sends or takes caches."""
+    return [{"name": f"nixl-{number}", "containerPort": port} for number, port in enumerate(unit.side_channels)]
+
+
+def roles_env(unit: Unit) -> list[Object]:
+    """Where other replicas find this one's cache: at the pod's own address."""
+    if unit.role is None:
+        return []
+    host, port = SIDE_CHANNEL
+    return [
+        {"name": host, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": port, "value": str(SIDE_CHANNEL_PORT)},
+    ]
 
 
 def token() -> Object:

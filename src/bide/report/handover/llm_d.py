@@ -10,7 +10,7 @@ from typing import Any
 
 from bide.report.handover.arguments import other_arguments
 from bide.report.handover.autoscaling import scaled_object, scaling
-from bide.report.handover.kubernetes import probes, resources, shared_memory, strategy
+from bide.report.handover.kubernetes import probes, resources, roles_env, shared_memory, side_channels, strategy
 from bide.report.handover.unit import PORT, PORT_NAME, TOKEN_SECRET, Unit
 
 Values = dict[str, Any]
@@ -18,12 +18,14 @@ Values = dict[str, Any]
 CHART = "llm-d-modelservice v0.4.12"
 _WRITTEN = ("--tensor-parallel-size", "--data-parallel-size", "--served-model-name")
 _GIB = 2**30
+_SIDECAR_TARGET = 8200
+"""The chart's default: where vLLM listens behind the sidecar, which has the service's port."""
 _ROOM = 1.5
 """Of the weights' size, for the model volume."""
 
 
 def llm_d_values(unit: Unit) -> Values:
-    """The whole values file: replicas that prefill and decode, without the sidecar that splits the two."""
+    """The whole values file: replicas that do both stages, or those that answer with `partner` for the prompts."""
     size_gib = max(5, round(unit.weights_bytes * _ROOM / _GIB))
     values: Values = {
         "fullnameOverride": unit.name,
@@ -36,9 +38,9 @@ def llm_d_values(unit: Unit) -> Values:
             "authSecretName": TOKEN_SECRET,
             "labels": {"llm-d.ai/inference-serving": "true", "llm-d.ai/model": unit.name},
         },
-        "routing": {"servicePort": PORT, "proxy": {"enabled": False}},
-        "decode": _replicas(unit),
-        "prefill": {"create": False},
+        "routing": {"servicePort": PORT, "proxy": _sidecar(unit)},
+        "decode": _replicas(unit, _SIDECAR_TARGET if unit.partner else PORT),
+        "prefill": _replicas(unit.partner, PORT) if unit.partner else {"create": False},
     }
     thresholds = scaling(unit)
     if thresholds:
@@ -46,7 +48,14 @@ def llm_d_values(unit: Unit) -> Values:
     return values
 
 
-def _replicas(unit: Unit) -> Values:
+def _sidecar(unit: Unit) -> Values:
+    """In front of every replica that answers, where others compute the prompts."""
+    if unit.partner is None:
+        return {"enabled": False}
+    return {"enabled": True, "connector": "nixlv2", "targetPort": _SIDECAR_TARGET, "secure": False}
+
+
+def _replicas(unit: Unit, port: int) -> Values:
     found = unit.accelerator
     products = {"labelKey": found.label, "labelValues": list(found.products)} if found and found.products else None
     return {
@@ -56,18 +65,19 @@ def _replicas(unit: Unit) -> Values:
         "parallelism": {"tensor": unit.deployment.tp, "data": unit.deployment.dp, "dataLocal": unit.deployment.dp},
         **({"acceleratorTypes": products} if products else {}),
         "monitoring": {"podmonitor": {"enabled": True, "portName": PORT_NAME, "path": "/metrics", "interval": "15s"}},
-        "containers": [_container(unit)],
+        "containers": [_container(unit, port)],
         "volumes": [shared_memory(unit)],
     }
 
 
-def _container(unit: Unit) -> Values:
+def _container(unit: Unit, port: int) -> Values:
     return {
         "name": "vllm",
         "image": unit.image,
         "modelCommand": "vllmServe",
         "args": other_arguments(unit, _WRITTEN),
-        "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],
+        **({"env": roles_env(unit)} if unit.role else {}),
+        "ports": [{"name": PORT_NAME, "containerPort": port, "protocol": "TCP"}, *side_channels(unit)],
         "resources": resources(unit),
         **probes(unit, PORT_NAME),
         "mountModelVolume": True,

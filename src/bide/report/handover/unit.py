@@ -9,7 +9,9 @@ from functools import cached_property
 from bide.facts.deployment import Deployment
 from bide.facts.gpus import Gpu
 from bide.plan.flags import nodes_of, serving
+from bide.plan.pooled_flags import role_serving
 from bide.plan.serving.command import Command
+from bide.plan.serving.transfer import SIDE_CHANNEL_PORT, Role
 from bide.plan.thresholds import Thresholds
 from bide.report.handover.accelerator import Accelerator, accelerator_of
 
@@ -54,6 +56,10 @@ class Unit:
     promises: tuple[str, ...] = ()
     """Sentences on what was planned, for the comments."""
     thresholds: Thresholds | None = None
+    role: Role | None = None
+    """What its replicas do of a request, where they do not do all of it."""
+    partner: Unit | None = None
+    """Of replicas that answer, those that compute their prompts."""
 
     @property
     def replicas(self) -> int:
@@ -71,7 +77,12 @@ class Unit:
 
     @cached_property
     def command(self) -> Command:
-        return serving(self.deployment)
+        return role_serving(self.deployment, self.role) if self.role else serving(self.deployment)
+
+    @property
+    def side_channels(self) -> list[int]:
+        """Ports on which other replicas ask for the cache: one for each data-parallel rank."""
+        return [SIDE_CHANNEL_PORT + rank for rank in range(self.deployment.dp)] if self.role else []
 
     @cached_property
     def accelerator(self) -> Accelerator | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bide.i18n import _
 from bide.plan.answer import Option, Plan, ServicePlan
+from bide.plan.operation import Operation
+from bide.plan.pooled_flags import ROLES
 from bide.plan.question import Limit, Service
+from bide.plan.serving.transfer import Role
 from bide.plan.sharing import SharedFleet
 from bide.plan.splitting import MixedFleet
 from bide.plan.thresholds import Thresholds
@@ -24,13 +27,40 @@ class _Fleet:
     option: Option
     remarks: tuple[str, ...] = ()
     thresholds: Thresholds | None = None
+    role: Role | None = None
+    """Of an option whose replicas do one of the two stages: those that do this one."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.service.name} {self.role}" if self.role else self.service.name
+
+    @property
+    def needed(self) -> int:
+        """Replicas that the load needs."""
+        pools = self.option.pools
+        if pools is None:
+            return self.option.replicas
+        return pools.pair.prefill if self.role == "prefill" else pools.pair.decode
+
+    @property
+    def standing_by(self) -> int:
+        return self.option.spare // 2 if self.role else self.option.spare
 
 
 def units(plan: Plan) -> list[Unit]:
     """Every fleet once; none for a service that cannot be met."""
     found = [*_fleets(plan)]
-    names = kubernetes_names(fleet.service.name for fleet in found)
-    return [_unit(plan, fleet, name) for fleet, name in zip(found, names, strict=True)]
+    names = kubernetes_names(fleet.name for fleet in found)
+    return _paired([_unit(plan, fleet, name) for fleet, name in zip(found, names, strict=True)])
+
+
+def _paired(found: list[Unit]) -> list[Unit]:
+    """Replicas that answer know those that compute their prompts, which come right before them."""
+    before = [None, *found]
+    return [
+        replace(unit, partner=last) if unit.role == "decode" else unit
+        for last, unit in zip(before, found, strict=False)
+    ]
 
 
 def _fleets(plan: Plan) -> Iterator[_Fleet]:
@@ -43,50 +73,59 @@ def _fleets(plan: Plan) -> Iterator[_Fleet]:
         if service.mixed is not None:
             yield from _parts(service.mixed)
         elif service.chosen is not None:
-            yield _own(service, service.chosen)
+            yield from _own(service, service.chosen)
 
 
 def _shared(shared: SharedFleet) -> _Fleet:
     remark = _("Shared by: {names}.").format(names=", ".join(shared.services))
-    return _Fleet(shared.together, shared.option, (remark,))
+    return _Fleet(shared.together, shared.option, (remark,), _thresholds(shared.operation))
 
 
 def _parts(mixed: MixedFleet) -> Iterator[_Fleet]:
     limit = mixed.threshold_tokens
     short = _("For prompts of up to {tokens:,} tokens: a gateway must send them here.").format(tokens=limit)
     long = _("For prompts of more than {tokens:,} tokens: a gateway must send them here.").format(tokens=limit)
-    yield _Fleet(mixed.short.service, mixed.short.option, (short,))
-    yield _Fleet(mixed.long.service, mixed.long.option, (long,))
+    yield _Fleet(mixed.short.service, mixed.short.option, (short,), _thresholds(mixed.short.operation))
+    yield _Fleet(mixed.long.service, mixed.long.option, (long,), _thresholds(mixed.long.operation))
 
 
-def _own(service: ServicePlan, chosen: Option) -> _Fleet:
-    operation = service.operation
-    return _Fleet(service.service, chosen, thresholds=operation.thresholds if operation else None)
+def _thresholds(operation: Operation | None) -> Thresholds | None:
+    return operation.thresholds if operation else None
+
+
+def _own(service: ServicePlan, chosen: Option) -> Iterator[_Fleet]:
+    if chosen.pools is None:
+        yield _Fleet(service.service, chosen, thresholds=_thresholds(service.operation))
+        return
+    does = {"prefill": _("These replicas only compute prompts."), "decode": _("These replicas only answer.")}
+    for role in ROLES:
+        yield _Fleet(service.service, chosen, (does[role],), role=role)
 
 
 def _unit(plan: Plan, fleet: _Fleet, name: str) -> Unit:
     option, asked = fleet.option, plan.question.fleet
     candidate = option.candidate
-    rolling = min(asked.rolling_replicas, option.spare)
+    rolling = min(asked.rolling_replicas, fleet.standing_by)
     return Unit(
         name=name,
         service=fleet.service.name,
         deployment=candidate.deployment,
         gpu=candidate.gpu,
-        needed=option.replicas,
-        spare=option.spare - rolling,
+        needed=fleet.needed,
+        spare=fleet.standing_by - rolling,
         rolling=rolling,
         weights_bytes=candidate.memory.ledger.weights_bytes * candidate.gpus,
         scale_up_s=asked.scale_up_s,
-        promises=(*fleet.remarks, *_promises(fleet.service, option)),
+        promises=(*fleet.remarks, *_promises(fleet.service, option, fleet.needed)),
         thresholds=fleet.thresholds,
+        role=fleet.role,
     )
 
 
-def _promises(service: Service, option: Option) -> list[str]:
+def _promises(service: Service, option: Option, replicas: int) -> list[str]:
     rps = service.traffic.planned_rps
     rate = _("Planned for {rps:g} requests/s in all, {each:.3g} for each replica that the load needs.").format(
-        rps=rps, each=rps / option.replicas
+        rps=rps, each=rps / replicas
     )
     return [rate, *(_promise(limit, option) for limit in service.patience)]
 

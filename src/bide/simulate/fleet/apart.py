@@ -34,7 +34,7 @@ def serve_apart(
     served, samples = Served.nothing(len(requests)), []
     for engine in range(engines):
         mine = np.flatnonzero(chosen == engine)
-        outcome = simulate(setup.config, setup.cost, _only(requests, mine), sample_every_s=sample_every_s)
+        outcome = simulate(setup.config, setup.cost, only(requests, mine), sample_every_s=sample_every_s)
         _note(served, mine, outcome, engine)
         if outcome.samples:
             samples.append(Watched(outcome.samples))
@@ -56,11 +56,11 @@ def _chosen(rules: FleetRules, requests: Requests, engines: int) -> Ints:
     return np.array([router.choose(request, (), up) for request in range(len(requests))], dtype=np.int64)
 
 
-def _only(requests: Requests, mine: Ints) -> Requests:
-    """Some of the requests, with what they share."""
+def only(requests: Requests, mine: Ints) -> Requests:
+    """Some of the requests, with what they share, in the order of `mine`."""
     import numpy as np
 
-    if len(mine) == len(requests):
+    if np.array_equal(mine, np.arange(len(requests))):
         return requests
     starts = requests.content_starts
     counts = np.diff(starts)[mine]
@@ -71,6 +71,7 @@ def _only(requests: Requests, mine: Ints) -> Requests:
         requests.prompt_tokens[mine],
         requests.output_tokens[mine],
         content=(new, requests.content_ids[where]),
+        loaded_tokens=requests.loaded_tokens[mine],
     )
 
 

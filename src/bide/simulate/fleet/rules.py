@@ -10,7 +10,7 @@ from bide.i18n import _
 
 RouterName = Literal["round-robin", "random", "least-requests", "least-kv", "prefix", "two-choices"]
 ROUTERS: tuple[RouterName, ...] = get_args(RouterName)
-_BLIND: tuple[RouterName, ...] = ("round-robin", "random")
+BLIND: tuple[RouterName, ...] = ("round-robin", "random")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,5 +111,14 @@ class FleetRules:
 
     def blind(self, engines: int) -> bool:
         """Whether where a request goes depends on nothing that happens, so that `engines` can be run one by one."""
-        events = (self.starts, self.failures, self.patience_s, self.timeout_s, self.split, self.users)
-        return self.queue_limit is None and not any(events) and (self.router in _BLIND or engines == 1)
+        return not self.split and self._uneventful and (self.router in BLIND or engines == 1)
+
+    @property
+    def blind_pools(self) -> bool:
+        """The same of both pools of a fleet whose prompts are computed by other replicas than those that answer."""
+        return self._uneventful and self.router in BLIND and (self.decode_router or self.router) in BLIND
+
+    @property
+    def _uneventful(self) -> bool:
+        events = (self.starts, self.failures, self.patience_s, self.timeout_s, self.users)
+        return self.queue_limit is None and not any(events)

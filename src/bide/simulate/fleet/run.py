@@ -11,6 +11,7 @@ from bide.records import RequestTable
 from bide.simulate.fleet.apart import Progress, serve_apart
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.served import OK, REFUSED, Inbox, Served
+from bide.simulate.fleet.staged import serve_staged
 from bide.simulate.fleet.timeline import Timeline, timeline_of
 from bide.simulate.fleet.together import Together
 from bide.simulate.fleet.traffic import longest_tokens, requests_of, servable
@@ -83,6 +84,8 @@ def _served(setup: ReplicaSetup, traffic: Traffic, rules: FleetRules, progress: 
     every_s = span_s / _SAMPLES if span_s > 0 and not rules.users else 0.01
     if rules.blind(rules.replicas * setup.engines):
         served = serve_apart(setup, requests, rules, every_s, progress)
+    elif rules.split and rules.blind_pools:
+        served = serve_staged(setup, requests, rules, every_s, progress)
     else:
         served = Together(setup, requests, rules, every_s, progress).outcome()
         span_s = float(_arrivals(traffic, served, rules)[-1])

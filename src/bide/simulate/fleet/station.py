@@ -152,8 +152,9 @@ class Station:
 
     def advance(self, until_s: float) -> None:
         """Plan all steps that begin before `until_s`."""
-        from bide.simulate.scheduler.kernel.run import advance
+        from bide.simulate.scheduler.loading import entry
 
+        advance = entry()
         self._at_rest = advance(*self._memory.arrays, *self._no_log, self._samples, until_s) == at.DONE
 
     @property

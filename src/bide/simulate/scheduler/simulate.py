@@ -42,8 +42,9 @@ def simulate(
     """
     import numpy as np
 
-    from bide.simulate.scheduler.kernel.run import advance
+    from bide.simulate.scheduler.loading import entry
 
+    advance = entry()
     config.check_lengths(requests.prompt_tokens, requests.output_tokens)
     if any(time_s < requests.arrival_s[request] for time_s, request in aborts):
         raise ValueError("aborts: none before the request arrives")

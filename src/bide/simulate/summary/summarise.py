@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bide import metrics
-from bide.bootstrap import block_count, percentile_intervals, share_interval
+from bide.bootstrap import block_count
+from bide.figures import Goodput, goodput_of, percentile_ends
 from bide.simulate.fleet.run import FleetRun
-from bide.simulate.fleet.served import OK, STATUSES
+from bide.simulate.fleet.served import STATUSES
 from bide.simulate.summary.window import Queue, Window, measured, queue_of
 
 if TYPE_CHECKING:
@@ -47,17 +48,6 @@ class Latency:
     count: int
     mean_s: float
     percentiles: tuple[Percentile, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Goodput:
-    """Requests that met every limit, of all that were sent in the window."""
-
-    limits_s: Mapping[str, float]
-    share: float
-    low_share: float
-    high_share: float
-    requests_per_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +107,7 @@ def summarise(
         requests=int(inside.sum()),
         by_status=_by_status(table.status, inside),
         latencies=tuple(_latency(metric, *seen(metric), blocks) for metric in METRICS),
-        goodput=_goodput(run, inside, slo, blocks, seconds) if slo else None,
+        goodput=goodput_of(table, inside, slo, blocks, seconds) if slo else None,
         requests_per_s=float(inside.sum()) / seconds,
         completed_per_s=float(ended.sum()) / seconds,
         prompt_tokens_per_s=float(table.prompt_tokens[ended].sum()) / seconds,
@@ -155,22 +145,5 @@ def _latency(metric: Metric, times_s: Floats, values: Floats, blocks: int) -> La
     times_s, values = times_s[there], values[there]
     if not len(values):
         return Latency(metric, 0, float("nan"), ())
-    intervals = percentile_intervals(times_s, values, PERCENTS, blocks)
-    found = np.percentile(values, PERCENTS)
-    each = zip(PERCENTS, found.tolist(), intervals, strict=True)
-    made = tuple(Percentile(p, value, min(low, value), max(high, value)) for p, value, (low, high) in each)
+    made = tuple(Percentile(*ends) for ends in percentile_ends(times_s, values, PERCENTS, blocks))
     return Latency(metric, len(values), float(values.mean()), made)
-
-
-def _goodput(run: FleetRun, inside: Booleans, slo: Mapping[str, float], blocks: int, seconds: float) -> Goodput:
-    """A request without a time between tokens meets any limit on it."""
-    import numpy as np
-
-    good = run.table.status == OK
-    for name, limit_s in slo.items():
-        values = metrics.latency_s(run.table, name)  # type: ignore[arg-type]  # checked where they are read
-        good &= (values <= limit_s) | (np.isnan(values) & (name == "tpot"))
-    met = good[inside]
-    share = float(met.mean()) if len(met) else float("nan")
-    low, high = share_interval(run.table.arrival_s[inside], met, blocks)
-    return Goodput(dict(slo), share, min(low, share), max(high, share), float(met.sum()) / seconds)

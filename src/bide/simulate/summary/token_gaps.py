@@ -82,7 +82,8 @@ def gaps_of(log: StepLog, prompt_tokens: Ints, drafts: int = 0) -> tuple[Floats,
     number = np.repeat(np.arange(len(sizes)), sizes)
     offset = np.arange(len(number)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     entries = log.entries[np.repeat(log.steps[:, at.ENTRY_START], sizes) + offset]
-    order = np.argsort(entries[:, at.ENTRY_REQUEST], kind="stable")
+    small = np.min_scalar_type(len(prompt_tokens))  # numbers of 16 bits are sorted several times as fast
+    order = np.argsort(entries[:, at.ENTRY_REQUEST].astype(small), kind="stable")
     request = entries[order, at.ENTRY_REQUEST]
     before, tokens = entries[order, at.ENTRY_BEFORE], entries[order, at.ENTRY_TOKENS]
     decodes = (before >= prompt_tokens[request]) & (tokens <= 1 + drafts)

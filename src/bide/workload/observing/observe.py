@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.sourced import Assumption
 from bide.units import format_seconds
 from bide.workload.observing.api import Prometheus
@@ -153,11 +153,19 @@ def _notes(
 def _uncounted(names: Names, counts: Mapping[str, float]) -> Iterator[str]:
     begun, finished = counts.get("begun", 0.0), counts.get("finished", 0.0)
     if not names.known.client_aborts_counted and begun > finished * (1 + _MUCH):
-        text = _("{n} requests got a first token but no end: {engine} records no request that its client aborts")
-        yield text.format(n=f"{begun - finished:,.0f}", engine=names.served.engine)
+        open_ended = round(begun - finished)
+        yield ngettext(
+            "{n:,} request got a first token but no end: {engine} records no request that its client aborts",
+            "{n:,} requests got a first token but no end: {engine} records no request that its client aborts",
+            open_ended,
+        ).format(n=open_ended, engine=names.served.engine)
     if counts.get("rejected", 0.0) >= 1:
-        text = _("{n} requests were rejected at a full queue; they are in no rate here")
-        yield text.format(n=f"{counts['rejected']:,.0f}")
+        rejected = round(counts["rejected"])
+        yield ngettext(
+            "{n:,} request was rejected at a full queue; it is in no rate here",
+            "{n:,} requests were rejected at a full queue; they are in no rate here",
+            rejected,
+        ).format(n=rejected)
 
 
 def _assumptions(names: Names, histograms: Mapping[str, Histogram]) -> Iterator[Assumption]:

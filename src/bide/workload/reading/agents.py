@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.sourced import Assumption
 from bide.workload.blocks import Blocks
 from bide.workload.prefixes import chains_of_seen
@@ -181,7 +181,11 @@ def _sessions(rows: _Rows, blocks: Blocks | None, ask: Ask, name: str) -> Raw:
     time_s, assumptions = _overlaid(np.array(rows.time_s), session, ask.seed)
     why = _("unusable: no time, no prompt or no output")
     dropped = (Dropped("unreadable_request", rows.unusable, why),) if rows.unusable else ()
-    text = _("{count:,} sessions, their requests' pauses recorded").format(count=len(set(rows.session)))
+    text = ngettext(
+        "{count:,} session, its requests' pauses recorded",
+        "{count:,} sessions, their requests' pauses recorded",
+        len(set(rows.session)),
+    ).format(count=len(set(rows.session)))
     return Raw(
         rows.rows,
         np.array(rows.prompt, np.int64),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.sourced import Source
 from bide.workload.arrivals import find_tick_s, spread_in_ticks
 from bide.workload.reading import checks
@@ -109,7 +109,11 @@ def _without_duplicates(raw: Raw, ask: Ask) -> tuple[Raw, list[Finding]]:
     if ask.drop_duplicates:
         dropped = Dropped("duplicate", count, _("same time and lengths as another row"))
         return replace(_taken(raw, np.flatnonzero(~again)), dropped=(*raw.dropped, dropped)), []
-    text = _("{count:,} rows equal another in time and lengths: kept (--drop-duplicates leaves them out)")
+    text = ngettext(
+        "{count:,} row equals another in time and lengths: kept (--drop-duplicates leaves it out)",
+        "{count:,} rows equal another in time and lengths: kept (--drop-duplicates leaves them out)",
+        count,
+    )
     return raw, [Finding("duplicates", text.format(count=count), {"count": count})]
 
 

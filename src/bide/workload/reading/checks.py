@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.workload.reading.report import Finding
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ def zero_outputs(output_tokens: Ints) -> list[Finding]:
     if count == len(output_tokens):
         return [Finding("no_outputs", _("no output lengths are recorded"))]
     share = count / len(output_tokens)
-    text = _(
-        "{count:,} requests without output ({share:.1%}), failures or rejections: kept as load, not among the lengths"
+    text = ngettext(
+        "{count:,} request without output ({share:.1%}), a failure or rejection: kept as load, not among the lengths",
+        "{count:,} requests without output ({share:.1%}), failures or rejections: kept as load, not among the lengths",
+        count,
     ).format(count=count, share=share)
     return [Finding("zero_outputs", text, {"count": count, "share": share})]
 
@@ -70,7 +72,11 @@ def unsorted(time_s: Floats) -> list[Finding]:
     late = int((time_s[1:] < time_s[:-1]).sum())
     if not late:
         return []
-    text = _("{count:,} rows come after a later one: sorted by time").format(count=late)
+    text = ngettext(
+        "{count:,} row comes after a later one: sorted by time",
+        "{count:,} rows come after a later one: sorted by time",
+        late,
+    ).format(count=late)
     return [Finding("unsorted", text, {"count": late})]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.workload.trace import Trace
 
 
@@ -21,7 +21,9 @@ class Dropped:
     @property
     def text(self) -> str:
         """One line for a person."""
-        line = _("{count:,} rows left out: {why}").format(count=self.count, why=self.why)
+        line = ngettext("{count:,} row left out: {why}", "{count:,} rows left out: {why}", self.count).format(
+            count=self.count, why=self.why
+        )
         return line + (_(" (first: {example})").format(example=self.example) if self.example else "")
 
     def to_dict(self) -> dict[str, object]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.sourced import Assumption
 from bide.workload.arrivals import Gaps, Kind
 from bide.workload.reading.asking import Ask
@@ -191,7 +191,11 @@ def _drawn(
 def _finding(clients: int, starts: Sequence[float], width: float, rates: Mapping[float, float], drawn: int) -> Finding:
     span_h, whole_h = (len(starts) * width / 3600, len(rates) * width / 3600)
     mean, peak = sum(rates.values()) / len(rates), max(rates.values())
-    whose = _("{clients:,} clients").format(clients=clients) if clients > 1 else _("all clients together")
+    whose = (
+        ngettext("{clients:,} client", "{clients:,} clients", clients).format(clients=clients)
+        if clients > 1
+        else _("all clients together")
+    )
     text = _(
         "rates and lengths of {whose}, not requests: {drawn:,} were drawn from the busiest "
         "{span:.3g} of {whole:.3g} hours; over all of them {mean:.3g} requests/s, {peak:.3g} in the busiest {width:g} s"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bide.errors import BadInput
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.sourced import Assumption
 from bide.workload.prefixes import SEEN_BLOCK_TOKENS, chains_of_seen
 from bide.workload.reading.asking import Ask
@@ -69,7 +69,11 @@ def read_sharegpt(files: Sequence[File], ask: Ask, field: str) -> Raw:
                 before, told, answered = before + told + tokens, 0, answered + 1
         unpaired += not answered
     prompts, sessions = np.array(prompt, np.int64), np.array(session, np.int64)
-    text = _("{count:,} conversations; prompts hold all that was said before").format(count=conversations)
+    text = ngettext(
+        "{count:,} conversation; prompts hold all that was said before",
+        "{count:,} conversations; prompts hold all that was said before",
+        conversations,
+    ).format(count=conversations)
     dropped = (Dropped("no_exchange", unpaired, _("a conversation without a question and its answer")),)
     return Raw(
         len(prompt) + unpaired,

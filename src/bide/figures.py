@@ -1,0 +1,61 @@
+"""Figures of a run that a simulation and a measurement share: percentiles, how sure they are, and goodput."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bide import metrics
+from bide.bootstrap import percentile_intervals, percentiles, share_interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from bide.records import RequestTable
+
+    Floats = NDArray[np.float64]
+    Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Goodput:
+    """Requests that met every limit, of all that were sent in the window."""
+
+    limits_s: Mapping[str, float]
+    share: float
+    low_share: float
+    high_share: float
+    requests_per_s: float
+
+
+def percentile_ends(
+    times_s: Floats, values: Floats, percents: Sequence[int], blocks: int
+) -> Iterator[tuple[int, float, float, float]]:
+    """(percent, value, low, high), with 95 % of redrawn runs (`bide.bootstrap`); the value lies within.
+
+    `times_s`: when each of `values` was. All values are finite, and there is one at least.
+    """
+    intervals = percentile_intervals(times_s, values, percents, blocks)
+    for percent, value, (low, high) in zip(percents, percentiles(values, percents), intervals, strict=True):
+        yield percent, value, min(low, value), max(high, value)
+
+
+def goodput_of(
+    table: RequestTable, inside: Booleans, limits_s: Mapping[str, float], blocks: int, seconds: float
+) -> Goodput:
+    """Over the requests `inside` a window of so many `seconds`.
+
+    `limits_s`: by latency. A request without a time between tokens meets any limit on it.
+    """
+    import numpy as np
+
+    good = table.status == "ok"
+    for name, limit_s in limits_s.items():
+        values = metrics.latency_s(table, name)  # type: ignore[arg-type]  # checked where they are read
+        good = good & ((values <= limit_s) | (np.isnan(values) & (name == "tpot")))
+    met = good[inside]
+    share = float(met.mean()) if len(met) else float("nan")
+    low, high = share_interval(table.arrival_s[inside], met, blocks)
+    return Goodput(dict(limits_s), share, min(low, share), max(high, share), float(met.sum()) / seconds)

@@ -1,0 +1,127 @@
+"""Every error as one JSON object: which field, what was given, what is allowed. Never a traceback."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bide.errors import BadInput, BideError
+from bide.i18n import _
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Request, Response
+    from pydantic import ValidationError
+
+_LONGEST = 200
+_BODY = ("body", "query", "path", "header")
+
+
+class Busy(BideError):
+    """As many jobs wait as the server takes."""
+
+
+class NotThere(BideError):
+    """A job or an upload that is not, or not any more."""
+
+
+class TooLarge(BadInput):
+    """An upload beyond the limit."""
+
+
+def fault_dict(error: BideError) -> dict[str, Any]:
+    """`field`, `given`, `allowed`, `hint` (empty or null where there is nothing to say) and the whole `message`."""
+    if not isinstance(error, BadInput):
+        return {"field": "", "given": None, "allowed": "", "hint": "", "message": str(error)}
+    return {
+        "field": error.field,
+        "given": _shown(error.given),
+        "allowed": error.allowed,
+        "hint": error.hint,
+        "message": str(error),
+    }
+
+
+def _shown(given: object) -> object:
+    """What JSON can say of it, shortly."""
+    if given is None or isinstance(given, bool) or (isinstance(given, int) and abs(given) < 10**18):
+        return given
+    if isinstance(given, float) and math.isfinite(given):
+        return given
+    text = given[:_LONGEST] if isinstance(given, str) else _representation(given)
+    return text.encode("utf-8", "replace").decode("utf-8")[:_LONGEST]
+
+
+def _representation(given: object) -> str:
+    try:
+        return repr(given[:20] if isinstance(given, list | tuple | bytes) else given)
+    except (ValueError, RecursionError):
+        return type(given).__name__
+
+
+def from_shape(error: ValidationError) -> BadInput:
+    """The first thing that pydantic found wrong with a body."""
+    return _first(error.errors(include_url=False))
+
+
+def _first(errors: Sequence[Mapping[str, Any]]) -> BadInput:
+    """An error of pydantic as one of ours. An unknown key is often a typing error: it comes first."""
+    unknown = next((each for each in errors if each["type"] == "extra_forbidden"), None)
+    found = unknown or errors[0]
+    where = [part for part in found["loc"] if not (part in _BODY and part == found["loc"][0])]
+    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".") or "body"
+    if unknown is not None:
+        return BadInput(field, str(where[-1]), _("a key that is documented (/api/v1/openapi.json)"))
+    if found["type"] == "missing":
+        return BadInput(field, None, _("this key is needed"))
+    return BadInput(field, found.get("input"), str(found["msg"]))
+
+
+def install(app: FastAPI) -> None:
+    """The handlers for all of them."""
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+
+    def bad(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, BideError)
+        return answer(status_of(error), fault_dict(error))
+
+    def shape(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return answer(422, fault_dict(_first(error.errors())))
+
+    def http(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return answer(error.status_code, plain(str(error.detail)), dict(error.headers or {}))
+
+    def unexpected(_request: Request, _error: Exception) -> Response:
+        return answer(500, plain(_("an error of bide's own; the server's log has it")))
+
+    app.add_exception_handler(BideError, bad)
+    app.add_exception_handler(RequestValidationError, shape)
+    app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def status_of(error: BideError) -> int:
+    """400 for what is no JSON, 404, 413, 429 for a full queue, else 422."""
+    if isinstance(error, Busy):
+        return 429
+    if isinstance(error, NotThere):
+        return 404
+    if isinstance(error, TooLarge):
+        return 413
+    return 400 if isinstance(error, BadInput) and error.field == "body" else 422
+
+
+def plain(message: str) -> dict[str, Any]:
+    """A fault of no field."""
+    return fault_dict(BideError(message))
+
+
+def answer(status: int, fault: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """The response that says it."""
+    from starlette.responses import JSONResponse
+
+    retry = {"retry-after": "30"} if status == 429 else {}
+    return JSONResponse({"error": dict(fault)}, status, {**(headers or {}), **retry})

@@ -1,0 +1,127 @@
+"""How fast, from what a visitor set: a curve for each GPU or setting, and each at one number of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bide.errors import BadInput
+from bide.facts.deployment import Deployment
+from bide.i18n import language
+from bide.report.curve_answer import curves_said
+from bide.report.curve_charts import chosen_chart, latency_chart, throughput_chart
+from bide.report.curve_page import drawable
+from bide.report.curve_part_charts import parts_chart
+from bide.report.curve_said import CurvesSaid
+from bide.simulate.curve import points
+from bide.simulate.operating import Load, Mix, Point
+from bide.web.page import checks
+from bide.web.page.charts import over, spec
+from bide.web.page.deployment_form import raw_deployment
+from bide.web.page.state import Key
+from bide.web.settings import Settings
+
+MOST_GPUS = 6
+VARIED: Mapping[str, tuple[object, ...]] = {
+    "": (None,),
+    "tp": (1, 2, 4),
+    "kv_dtype": ("auto", "fp8"),
+    "weights": ("auto", "fp8", "int4"),
+    "max_num_batched_tokens": (2048, 8192),
+    "speculative_tokens": (0, 1, 2),
+}
+"""What can be compared beside GPUs, and its values."""
+KEYS = (
+    Key("gpus", "h100-sxm,a100-80g-sxm,l40s", checks.gpus("gpus", MOST_GPUS)),
+    Key("vary", "", checks.one_of("vary", tuple(VARIED))),
+    Key("prompt", "1000", checks.tokens("prompt")),
+    Key("output", "500", checks.tokens("output")),
+    Key("clients", "16", checks.whole("clients", 1, 100_000)),
+    Key("parts_of", "0", checks.whole("parts_of", 0, 15)),
+)
+_ASKED = ("model", "config", "tp", "weights", "kv_dtype", "gpu_memory_utilization", "max_model_len", "gpus", "vary")
+_MIX = ("prompt", "output")
+
+
+@dataclass(frozen=True, slots=True)
+class FastAnswer:
+    """`chosen`: each curve at the clients that were set; `throughput`: the chart, None where nothing can be drawn."""
+
+    said: CurvesSaid
+    chosen: tuple[Point, ...]
+    throughput: dict[str, Any] | None
+    parts_of: int
+
+
+@dataclass(frozen=True, slots=True)
+class FastDetails:
+    """The charts that take their time: a token's parts of one curve, whole answers, first tokens."""
+
+    parts: dict[str, Any] | None
+    whole: dict[str, Any] | None
+    first: dict[str, Any] | None
+
+
+def fast_answer(values: Mapping[str, str], settings: Settings, profile: Path | None = None) -> FastAnswer:
+    """`profile`: a calibration's file. Raises BadInput for what cannot be put together."""
+    said, drawn = _curves(tuple((name, values[name]) for name in (*_ASKED, *_MIX)), settings, profile)
+    load = Load("concurrency", float(values["clients"]))
+    chosen = (
+        tuple(points([(curve.deployment, curve.mix, load) for curve in said.curves], profile)) if said.curves else ()
+    )
+    if drawn is not None:
+        drawn = over(drawn, spec(chosen_chart(said, chosen), "e"))
+    return FastAnswer(said, chosen, drawn, min(int(values["parts_of"]), max(0, len(said.curves) - 1)))
+
+
+def _curves(
+    asked: tuple[tuple[str, str], ...], settings: Settings, profile: Path | None
+) -> tuple[CurvesSaid, dict[str, Any] | None]:
+    """The curves of what was asked and their chart; moving the clients does not compute them anew."""
+    return _kept_curves(asked, settings, profile, language())
+
+
+@lru_cache(maxsize=64)
+def _kept_curves(
+    asked: tuple[tuple[str, str], ...], settings: Settings, profile: Path | None, _language: str
+) -> tuple[CurvesSaid, dict[str, Any] | None]:
+    values = dict(asked)
+    mix = Mix(float(values["prompt"]), float(values["output"]))
+    said = curves_said(
+        [(deployment, mix) for deployment in _deployments(values, settings)], None, profile, explain=True
+    )
+    return said, spec(throughput_chart(said)) if drawable(said) else None
+
+
+def _deployments(values: Mapping[str, str], settings: Settings) -> Iterator[Deployment]:
+    """Each GPU with each value of what is varied; a combination that cannot be is left out where others can."""
+    key, refused, found = values["vary"], None, 0
+    for gpu in values["gpus"].split(","):
+        raw = raw_deployment({**values, "gpu": gpu}, settings)
+        for value in VARIED[key]:
+            try:
+                deployment = Deployment.resolve({**raw, key: value} if key else raw)
+            except BadInput as error:
+                refused = error
+                continue
+            found += 1
+            yield deployment
+    if refused and not found:
+        raise refused
+
+
+def fast_details(answer: FastAnswer) -> FastDetails:
+    """Of curves that were answered."""
+    said = answer.said
+    if not drawable(said):
+        return FastDetails(None, None, None)
+    curve = said.curves[answer.parts_of]
+    has_parts = any(point.tpot_parts for point in curve.points)
+    return FastDetails(
+        parts=spec(parts_chart(curve)) if has_parts else None,
+        whole=spec(latency_chart(said, "e2e_s")),
+        first=spec(latency_chart(said, "ttft_s")),
+    )

@@ -1,0 +1,177 @@
+"""How fast, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from markupsafe import Markup
+
+from bide.facts.gpus import find_gpu
+from bide.i18n import _, numeral
+from bide.report.curve_explain import explained_point
+from bide.report.curve_names import load_name
+from bide.report.curve_notes import notes as curve_notes
+from bide.report.curve_sentences import sentences, spanned, tokens, waits_for
+from bide.report.curve_table import bound_name, curve_table, limits
+from bide.report.words import usd
+from bide.simulate.operating import Curve, Point
+from bide.web.page import controls
+from bide.web.page.deployment_form import gpu_groups, knobs, profile_note, split_and_formats
+from bide.web.page.fast_answer import VARIED, FastAnswer
+from bide.web.page.markup import Child, h, notes, table, trouble, why
+from bide.web.page.state import State
+
+_LENGTHS = tuple(str(n) for n in (1, 16, 32, 64, 128, 256, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000))
+_CLIENTS = tuple(str(n) for n in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024))
+
+
+def form(state: State) -> Markup:
+    """GPUs, lengths, clients, and how it is run."""
+    return h(
+        "div",
+        profile_note(state),
+        _gpus(state),
+        _slider(state, "prompt", _("Prompt, tokens"), _LENGTHS),
+        _slider(state, "output", _("Answer, tokens"), _LENGTHS),
+        _slider(state, "clients", _("Requests at once"), _CLIENTS),
+        controls.select(state, "vary", _("Compare as well"), _compared()),
+        h(
+            "details",
+            h("summary", _("More settings")),
+            split_and_formats(state),
+            knobs(state),
+            class_="more",
+            id="fast-more",
+        ),
+        class_="fields",
+    )
+
+
+def _slider(state: State, key: str, label: str, steps: tuple[str, ...]) -> Markup:
+    text = state.text(key)
+    return controls.slider(state, key, label, steps, numeral(int(text), ",") if text.isdigit() else text)
+
+
+def _compared() -> list[tuple[str, str]]:
+    names = {
+        "": _("nothing else"),
+        "tp": _("tensor parallel {values}"),
+        "kv_dtype": _("KV cache {values}"),
+        "weights": _("weights {values}"),
+        "max_num_batched_tokens": _("tokens in a step {values}"),
+        "speculative_tokens": _("drafted tokens {values}"),
+    }
+    return [(key, names[key].format(values=", ".join(str(v) for v in values))) for key, values in VARIED.items()]
+
+
+def _gpus(state: State) -> Markup:
+    chosen = state["gpus"].split(",")
+    chips = [_chip(gpu, len(chosen) > 1) for gpu in chosen]
+    add = [h("option", _("Add a GPU"), value="")]
+    add += [
+        h("optgroup", [h("option", name, value=gpu) for gpu, name in options if gpu not in chosen], label=vendor)
+        for vendor, options in gpu_groups().items()
+    ]
+    more = h("select", add, id="add-gpu", data_set="add-gpu", aria_label=_("Add a GPU"))
+    error = h("span", state.error("gpus"), class_="wrong", role="alert") if state.error("gpus") else None
+    return h("div", h("span", _("GPUs"), class_="label"), h("ul", chips, class_="chips"), more, error, class_="field")
+
+
+def _chip(gpu: str, removable: bool) -> Markup:
+    name = find_gpu(gpu).name.removeprefix("NVIDIA ")
+    gone = controls.button("×", "drop-gpu", gpu, class_="shut-row", name=_("Remove {name}").format(name=name))
+    return h("li", h("span", name), gone if removable else None)
+
+
+def hero(shown: FastAnswer) -> Markup:
+    """The answer in sentences."""
+    if not shown.said.curves:
+        return h("div", [trouble(f"{name}: {reason}") for name, reason in shown.said.misfits])
+    first, *more = sentences(shown.said)
+    return h("div", h("h2", first), [h("p", text, class_="sentence") for text in more])
+
+
+def at_clients(shown: FastAnswer) -> Markup:
+    """Every curve at the requests that were set: time, work, cost, what binds, and the milliseconds behind it."""
+    if not shown.chosen:
+        return Markup("")
+    title = _("With {load}").format(load=load_name(shown.chosen[0].load))
+    headers = [
+        _("what"),
+        _("a token every"),
+        _("the first after"),
+        _("tokens/s per GPU"),
+        _("$ per million"),
+        _("binds"),
+        "",
+    ]
+    each = zip(shown.said.names, shown.said.curves, shown.chosen, strict=True)
+    rows = [_row(number, name, curve, point) for number, (name, curve, point) in enumerate(each)]
+    return h("div", h("h3", title), table(headers, rows, title, class_="swatched"))
+
+
+def _row(number: int, name: str, curve: Curve, point: Point) -> list[Child]:
+    cost = curve.usd_per_million_output_tokens(point)
+    swatch = h("span", class_=f"swatch part-{number % 6 + 1}")
+    lines = [
+        *(line[2:] if line.startswith("  ") else line for line in _arithmetic(curve, point)),
+        waits_for(point.bound),
+        *_source(curve),
+    ]
+    return [
+        h("span", swatch, name),
+        spanned(point, "tpot_s"),
+        spanned(point, "ttft_s"),
+        tokens(curve, point),
+        usd(cost) if cost is not None else "–",
+        bound_name(point.bound),
+        why(f"why-point-{number}", lines, name),
+    ]
+
+
+def _arithmetic(curve: Curve, point: Point) -> Iterator[str]:
+    """The explanation of the command line, its bars of signs left out."""
+    for line in explained_point(curve, point):
+        yield " ".join(part for part in line.replace("#", "").split("  ") if part.strip()) if "#" in line else line
+
+
+def _source(curve: Curve) -> Iterator[str]:
+    yield _("Source of the step times: {source}").format(source=curve.step_source)
+
+
+def parts_choice(shown: FastAnswer, state: State) -> Markup:
+    """Which curve's parts are shown, where there are several."""
+    if len(shown.said.names) < 2:
+        return Markup("")
+    options = [(str(number), name) for number, name in enumerate(shown.said.names)]
+    return controls.select(state, "parts_of", _("Where a token's time goes: of"), options)
+
+
+def tables(shown: FastAnswer) -> Markup:
+    """The points of each curve, closed at first."""
+    made = []
+    for number, curve in enumerate(shown.said.curves):
+        headers, rows = curve_table(shown.said, number)
+        name = shown.said.names[number]
+        marks = ["knee" if point is curve.knee else "" for point in curve.points]
+        inner = [table(headers, rows, name, marks=marks), h("p", limits(curve), class_="legend")]
+        made.append(
+            h(
+                "details",
+                h("summary", _("All points: {name}").format(name=name)),
+                inner,
+                class_="notes",
+                id=f"points-{number}",
+            )
+        )
+    return h("div", made)
+
+
+def downloads() -> Markup:
+    kinds = (("json", "JSON"), ("csv", "CSV"), ("html", _("Report (HTML)")))
+    made = [controls.button(name, "download", kind) for kind, name in kinds]
+    return h("div", h("span", _("Take it with you:"), class_="hint"), made, controls.copy_link(), class_="row")
+
+
+def endings(shown: FastAnswer) -> Markup:
+    return notes(curve_notes(shown.said), _("Notes, assumptions, sources"))

@@ -1,0 +1,155 @@
+// A Vega-Lite chart in the page's colours. New data are put into the chart that is there; another kind is drawn anew.
+
+let loading;
+
+function library(address) {
+  loading ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = (window.path_prefix ?? "") + address;
+    script.onload = () => Promise.all([document.fonts.load("12px Roboto"), 0]).then(() => resolve(window.vegaEmbed));
+    script.onerror = () => reject(new Error("the chart library did not load"));
+    document.head.append(script);
+  });
+  return loading;
+}
+
+const LEGEND_WIDTH = 190;
+
+// Legends have as many columns as there is room for.
+function fitted(value, width) {
+  if (Array.isArray(value)) return value.map((item) => fitted(item, width));
+  if (value === null || typeof value !== "object") return value;
+  const made = {};
+  for (const [key, item] of Object.entries(value)) {
+    if (key === "datasets") made[key] = item;
+    else if (key === "columns" && "orient" in value) made[key] = Math.max(1, Math.floor(width / LEGEND_WIDTH));
+    else made[key] = fitted(item, width);
+  }
+  return made;
+}
+
+function coloured(svg) {
+  const style = getComputedStyle(document.documentElement);
+  return svg.replace(/var\((--[\w-]+)\)/g, (_all, name) => style.getPropertyValue(name).trim());
+}
+
+function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+export default {
+  props: { title: String, label: String, height: Number, spec: Object, words: Object, file: String, library: String, drags: Array },
+  emits: ["drag"],
+  data: () => ({ failed: "" }),
+  render() {
+    const h = Vue.h;
+    const tool = (kind) =>
+      h("button", { type: "button", class: "tool", "aria-label": this.words[kind], onClick: () => this.download(kind) }, kind);
+    return h("figure", { class: "chart", hidden: !this.spec }, [
+      h("figcaption", [h("span", this.title), h("span", { class: "tools" }, [tool("PNG"), tool("SVG")])]),
+      h("div", {
+        class: this.drags ? "plot draggable" : "plot",
+        ref: "plot",
+        role: "img",
+        "aria-label": this.label,
+        onPointerdown: (event) => this.grab(event),
+        onPointermove: (event) => this.held && this.pull(event),
+        onPointerup: () => (this.held = false),
+        onPointercancel: () => (this.held = false),
+      }, [h("div", { ref: "place" })]), // Vega gives its container a role and a name of its own
+      this.failed ? h("p", { class: "trouble", role: "alert" }, this.failed) : null,
+    ]);
+  },
+  watch: {
+    spec() {
+      this.$nextTick(() => this.draw());
+    },
+  },
+  mounted() {
+    this.queue = Promise.resolve();
+    this.width = 0;
+    this.watcher = new ResizeObserver(() => {
+      const width = this.$refs.plot.clientWidth;
+      if (width && Math.abs(width - this.width) > 1) this.draw();
+    });
+    this.watcher.observe(this.$refs.plot);
+  },
+  unmounted() {
+    this.watcher.disconnect();
+    this.view?.finalize();
+    this.tip?.remove();
+  },
+  methods: {
+    draw() {
+      this.queue = this.queue.then(() => this.drawn()).catch((error) => (this.failed = String(error.message ?? error)));
+      return this.queue;
+    },
+    async drawn() {
+      if (!this.spec || !this.$refs.plot?.clientWidth) return;
+      const embed = await library(this.library);
+      const width = this.$refs.plot?.clientWidth; // it may be gone by now, or hidden
+      if (!this.spec || !width) return;
+      this.failed = "";
+      const { datasets, ...kind } = Vue.toRaw(this.spec);
+      const size = { width, height: this.height, autosize: { type: "fit", contains: "padding" } };
+      const shape = JSON.stringify([kind, width]);
+      if (this.view && shape === this.shape) {
+        for (const [name, rows] of Object.entries(datasets ?? {})) this.view.data(name, structuredClone(Vue.toRaw(rows)));
+        await this.view.runAsync();
+      } else {
+        const spec = structuredClone({ ...fitted(kind, width), ...size, datasets });
+        const options = { ast: true, renderer: "svg", actions: false, defaultStyle: false, tooltip: this.hover };
+        const made = await embed(this.$refs.place, spec, options);
+        this.view?.finalize();
+        this.view = made.view;
+        this.shape = shape;
+      }
+      this.width = width;
+      this.$refs.plot.dataset.drawn = String(Number(this.$refs.plot.dataset.drawn ?? 0) + 1);
+    },
+    grab(event) {
+      if (!this.drags || !this.view || event.button) return;
+      event.preventDefault();
+      this.held = true;
+      this.pulled = -1;
+      this.$refs.plot.setPointerCapture(event.pointerId);
+      this.pull(event);
+    },
+    // The place whose x is nearest to the pointer.
+    pull(event) {
+      const x = this.view.scale("x");
+      const at = event.clientX - this.$refs.plot.getBoundingClientRect().left - this.view.origin()[0];
+      const far = this.drags.map((value) => (value === null ? Infinity : Math.abs(x(value) - at)));
+      const nearest = far.indexOf(Math.min(...far));
+      if (nearest !== this.pulled) this.$emit("drag", (this.pulled = nearest));
+    },
+    hover(_handler, event, _item, value) {
+      this.tip ??= document.body.appendChild(Object.assign(document.createElement("div"), { className: "tip" }));
+      this.tip.hidden = value === null || value === undefined;
+      if (this.tip.hidden) return;
+      this.tip.textContent = typeof value === "object" ? Object.values(value).join("\n") : String(value);
+      const right = event.clientX + 16 + this.tip.offsetWidth > window.innerWidth;
+      this.tip.style.left = `${Math.max(8, right ? event.clientX - 16 - this.tip.offsetWidth : event.clientX + 16)}px`;
+      this.tip.style.top = `${Math.max(8, event.clientY - this.tip.offsetHeight - 12)}px`;
+    },
+    async download(kind) {
+      if (!this.view) return;
+      const svg = coloured(await this.view.toSVG());
+      const paper = getComputedStyle(document.documentElement).getPropertyValue("--paper").trim();
+      const filled = svg.replace(">", `><rect width="100%" height="100%" fill="${paper}"/>`);
+      if (kind === "SVG") return save(new Blob([filled], { type: "image/svg+xml" }), `${this.file}.svg`);
+      const picture = new Image();
+      picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(filled)}`;
+      await picture.decode();
+      const canvas = Object.assign(document.createElement("canvas"), { width: picture.width * 2, height: picture.height * 2 });
+      const pen = canvas.getContext("2d");
+      pen.scale(2, 2);
+      pen.drawImage(picture, 0, 0);
+      canvas.toBlob((blob) => save(blob, `${this.file}.png`), "image/png");
+    },
+  },
+};

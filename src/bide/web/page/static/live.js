@@ -1,0 +1,144 @@
+// HTML made on the server. An update changes the parts that differ and leaves alone what a person is using.
+
+const KEPT = new Set(["open", "style"]); // attributes that the browser sets itself
+
+function sameKind(a, b) {
+  return a.nodeType === b.nodeType && a.nodeName === b.nodeName && (a.id || "") === (b.id || "") && a.type === b.type;
+}
+
+function morphAttributes(now, next) {
+  for (const { name } of [...now.attributes]) {
+    if (!next.hasAttribute(name) && !KEPT.has(name)) now.removeAttribute(name);
+  }
+  for (const { name, value } of next.attributes) {
+    if (now.getAttribute(name) !== value && !KEPT.has(name)) now.setAttribute(name, value);
+  }
+}
+
+function morphControl(now, next) {
+  if (now.type === "checkbox" || now.type === "radio") now.checked = next.hasAttribute("checked");
+  else if (now.type !== "file" && now !== document.activeElement) now.value = next.getAttribute("value") ?? "";
+}
+
+function morph(now, next) {
+  if (now.nodeType !== Node.ELEMENT_NODE) {
+    if (now.nodeValue !== next.nodeValue) now.nodeValue = next.nodeValue;
+    return;
+  }
+  morphAttributes(now, next);
+  if (now.nodeName === "INPUT") return morphControl(now, next);
+  morphChildren(now, next);
+  if (now.nodeName === "SELECT" && now !== document.activeElement) {
+    const chosen = next.querySelector("option[selected]");
+    if (chosen) now.value = chosen.value;
+  }
+}
+
+function morphChildren(now, next) {
+  const named = new Map([...now.children].filter((child) => child.id).map((child) => [child.id, child]));
+  let place = now.firstChild;
+  for (const wanted of [...next.childNodes]) {
+    const own = wanted.id ? named.get(wanted.id) : null;
+    if (own && own !== place) now.insertBefore(own, place);
+    const here = own ?? place;
+    if (here && sameKind(here, wanted)) {
+      place = here.nextSibling;
+      morph(here, wanted);
+    } else {
+      now.insertBefore(wanted, place);
+    }
+  }
+  while (place) {
+    const after = place.nextSibling;
+    place.remove();
+    place = after;
+  }
+}
+
+// Beside its button where there is room, within the window in any case.
+function place(open) {
+  const button = document.querySelector(`[popovertarget="${CSS.escape(open.id)}"]`);
+  if (!button || window.innerWidth < 640) return;
+  const at = button.getBoundingClientRect();
+  const left = Math.min(Math.max(12, at.left - 24), window.innerWidth - open.offsetWidth - 12);
+  const below = at.bottom + 8 + open.offsetHeight < window.innerHeight;
+  open.style.left = `${left}px`;
+  open.style.top = `${below ? at.bottom + 8 : Math.max(12, at.top - open.offsetHeight - 8)}px`;
+}
+
+export default {
+  props: { html: String },
+  emits: ["set", "act", "file"],
+  render() {
+    return Vue.h("div");
+  },
+  watch: {
+    html(html) {
+      const next = document.createElement("template");
+      next.innerHTML = `<div>${html}</div>`;
+      morphChildren(this.$el, next.content.firstChild);
+    },
+  },
+  mounted() {
+    const root = this.$el;
+    root.innerHTML = this.html;
+    root.addEventListener("input", (event) => this.set(event.target));
+    root.addEventListener("click", (event) => {
+      const copier = event.target.closest("[data-copy]");
+      if (copier) this.copy(copier);
+      const button = event.target.closest("[data-act]");
+      if (button) this.$emit("act", button.dataset.act, button.dataset.value ?? "");
+    });
+    root.addEventListener("toggle", (event) => event.newState === "open" && event.target.popover && place(event.target), true);
+    root.addEventListener("dragover", (event) => this.drop(event, false));
+    root.addEventListener("dragleave", (event) => event.target.closest?.(".drop")?.classList.remove("over"));
+    root.addEventListener("drop", (event) => this.drop(event, true));
+  },
+  methods: {
+    set(control) {
+      const { set, steps, value, file } = control.dataset;
+      if (file) return this.take(control, control.files);
+      if (!set) return;
+      if (control.type === "checkbox") this.$emit("set", set, (control.checked ? "+" : "-") + (value ?? ""));
+      else this.$emit("set", set, steps && control.type === "range" ? steps.split(",")[control.value] : control.value);
+    },
+    async copy(button) {
+      const source = button.dataset.copyFrom;
+      await navigator.clipboard.writeText(source ? document.getElementById(source).textContent : location.href);
+      const text = button.textContent;
+      button.textContent = button.dataset.copy;
+      setTimeout(() => (button.textContent = text), 1500);
+    },
+    drop(event, dropped) {
+      const zone = event.target.closest?.(".drop");
+      if (!zone) return;
+      event.preventDefault();
+      zone.classList.toggle("over", !dropped);
+      if (dropped) this.take(zone.querySelector("input[type=file]"), event.dataTransfer.files);
+    },
+    async take(control, files) {
+      for (const file of [...files].slice(0, control.multiple ? 20 : 1)) await this.read(control, file);
+      control.value = "";
+    },
+    async read(control, file) {
+      if (!file) return;
+      const { file: key, upload, most } = control.dataset;
+      if (upload !== undefined) return this.upload(key, upload, file);
+      const text = file.size <= Number(most ?? 500000) ? await file.text() : "";
+      this.$emit("file", key, file.name, text);
+    },
+    async upload(key, where, file) {
+      const form = new FormData();
+      form.append("file", file, file.name);
+      const language = encodeURIComponent(document.documentElement.lang);
+      let answer;
+      try {
+        const sent = await fetch(`${window.path_prefix ?? ""}${where}?lang=${language}`, { method: "POST", body: form });
+        answer = await sent.text();
+      } catch (error) {
+        answer = JSON.stringify({ error: { message: String(error) } });
+      }
+      this.$emit("file", key, file.name, answer);
+    },
+  },
+};

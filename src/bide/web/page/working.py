@@ -1,0 +1,85 @@
+"""A job of a visitor: started, followed, shown as it goes, and cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from markupsafe import Markup
+from nicegui import background_tasks
+
+from bide.errors import BadInput, BideError
+from bide.i18n import _, numeral, speaking
+from bide.web.jobs import Job
+from bide.web.page.controls import button
+from bide.web.page.elements import Live
+from bide.web.page.markup import h
+from bide.web.page.visitor import Visitor
+
+_NEWS_S = 20.0
+"""How long to wait for news before looking whether anybody still looks."""
+Done = Callable[[Job], None]
+Failed = Callable[[BideError], None]
+
+
+class Work:
+    """One job at a time of a kind; a new one ends the one before."""
+
+    def __init__(self, visitor: Visitor, kind: str, place: Live, done: Done, failed: Failed) -> None:
+        self._visitor, self._kind, self._place = visitor, kind, place
+        self._done, self._failed = done, failed
+        self._job: Job | None = None
+
+    @property
+    def going(self) -> bool:
+        return self._job is not None and not self._job.ended
+
+    def start(self, body: Mapping[str, Any]) -> None:
+        """Begin; `done` or `failed` is called when it has ended, neither after a cancellation."""
+        self.cancel()
+        with speaking(self._visitor.language):
+            try:
+                self._job = self._visitor.server.jobs.start(self._kind, body, self._visitor.language)
+            except BideError as error:
+                self._failed(error)
+                return
+        background_tasks.create(self._follow(self._job), name=f"bide {self._kind}")
+
+    def cancel(self) -> None:
+        """End the job that goes, if one does."""
+        if self._job is not None and not self._job.ended:
+            self._visitor.server.jobs.cancel(self._job.id)
+            self._place.show(Markup(""))
+
+    async def _follow(self, job: Job) -> None:
+        with speaking(self._visitor.language):
+            while not job.ended:
+                seen = job.news
+                self._place.show(progress(job))
+                await job.changed(seen, _NEWS_S)
+            if self._job is not job:
+                return
+            self._place.show(Markup(""))
+            if job.state == "done":
+                self._done(job)
+            elif job.state == "failed":
+                self._failed(fault_of(job))
+
+
+def fault_of(job: Job) -> BideError:
+    """Why a job failed, as the error that it raised."""
+    said = job.error or {}
+    if said.get("field"):
+        return BadInput(said["field"], said.get("given"), said.get("allowed", ""), said.get("hint", ""))
+    return BideError(said.get("message") or _("it failed"))
+
+
+def progress(job: Job) -> Markup:
+    """How far a job is, and the button that ends it."""
+    waits = _("waiting: {n} before it").format(n=job.ahead)
+    words = waits if job.state == "waiting" else job.words or _("starting")
+    share = None if job.share is None else numeral(job.share, ".0%")
+    value = None if job.share is None else f"{job.share:.3f}"
+    bar = h("progress", value=value, max="1", aria_label=_("How far it is"))
+    said = h("span", words, f", {share}" if share and job.share else None, class_="hint", role="status")
+    return h("div", bar, said, button(_("Cancel"), "cancel"), class_="progress")

@@ -1,0 +1,128 @@
+"""What all tabs share: the address, languages, light and dark, narrow windows, keyboard, what axe-core finds."""
+
+from __future__ import annotations
+
+import re
+import time
+from urllib.parse import quote_plus
+
+import pytest
+from playwright.sync_api import expect
+
+from web_page import Watched, serious_findings
+
+pytestmark = pytest.mark.system
+
+TABS = ("fit", "fast", "learn")
+
+
+def test_a_shared_address_gives_the_same_answer(watched: Watched) -> None:
+    page = watched.open("?model=Qwen/Qwen3-8B&gpu=l40s&kv_dtype=fp8&context=32768&levers=weights_fp8", charts=2)
+    expect(page.locator("#panel-fit .sentence").first).to_contain_text("32,768 tokens at once")
+    expect(page.locator("#panel-fit .sentence").first).to_contain_text("Qwen/Qwen3-8B on l40s")
+    expect(page.get_by_role("switch", name="fp8 weights")).to_be_checked()
+
+
+def test_what_an_address_gets_wrong_is_said_and_the_rest_is_used(watched: Watched) -> None:
+    page = watched.open("?gpu=h999&context=-3&colour=red&tp=2", charts=2)
+    said = page.locator(".problems [role=alert]")
+    expect(said).to_contain_text("gpu:")
+    expect(said).to_contain_text("context:")
+    expect(said).to_contain_text("colour: not an input of this page")
+    expect(page.locator("#panel-fit .sentence").first).to_contain_text("2 x h100-sxm")
+
+
+MODELS = ("/etc/passwd", "../../etc/passwd", "./x.json", "~/x", "<script>alert(1)</script>", "a/b")
+
+
+def test_no_model_name_reaches_a_file_or_the_page_s_scripts(watched: Watched) -> None:
+    page = watched.open("?context=4096", charts=0)
+    model = page.locator("#panel-fit").get_by_role("combobox", name="Model")
+    for name in MODELS:
+        model.fill(name)
+        model.press("Enter")
+        expect(page).to_have_url(re.compile("model=" + re.escape(quote_plus(name, safe=":,/*"))))
+        expect(page.locator("#model-1-wrong")).to_contain_text("a catalogue name")
+    assert page.evaluate("() => document.querySelectorAll('#answer script').length") == 0
+
+
+@pytest.mark.parametrize(("code", "tab"), [("vi", "Tiếng Việt"), ("ru", "Русский")])
+def test_the_language_is_chosen_and_stays_with_the_address(watched: Watched, code: str, tab: str) -> None:
+    page = watched.open("?context=4096", charts=2)
+    page.get_by_label("Language").select_option(tab)
+    page.wait_for_url(f"**/?lang={code}&context=4096")
+    watched.wait_for_charts(2)
+    assert page.evaluate("() => document.documentElement.lang") == code
+    expect(page.locator("#panel-fit .number strong")).to_have_text("109")
+
+
+@pytest.mark.parametrize("watched", [{"locale": "ru-RU"}], indirect=True)
+def test_the_browser_s_language_is_spoken(watched: Watched) -> None:
+    page = watched.open(charts=0)
+    assert page.evaluate("() => document.documentElement.lang") == "ru"
+
+
+def test_dark_is_chosen_at_once_and_remembered(watched: Watched) -> None:
+    page = watched.open(charts=2)
+    paper = "() => getComputedStyle(document.documentElement).backgroundColor"
+    assert page.evaluate(paper) == "rgb(255, 255, 255)"
+    page.get_by_role("radio", name="Dark").check(force=True)
+    assert page.evaluate(paper) == "rgb(20, 23, 26)"
+    page.reload()
+    watched.wait_for_charts(2)
+    assert page.evaluate(paper) == "rgb(20, 23, 26)"
+
+
+@pytest.mark.parametrize("watched", [{"color_scheme": "dark"}], indirect=True)
+def test_dark_follows_the_system(watched: Watched) -> None:
+    page = watched.open(charts=0)
+    assert page.evaluate("() => getComputedStyle(document.documentElement).backgroundColor") == "rgb(20, 23, 26)"
+
+
+@pytest.mark.parametrize("watched", [{"viewport": {"width": 400, "height": 800}}], indirect=True)
+def test_nothing_is_wider_than_a_narrow_window(watched: Watched) -> None:
+    page = watched.open(charts=2)
+    for tab in TABS:
+        page.locator(f"#tab-{tab}").click()
+        page.wait_for_selector(f"#panel-{tab} .plot[data-drawn]")
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+
+
+def test_tabs_are_moved_through_by_arrow_keys(watched: Watched) -> None:
+    page = watched.open(charts=2)
+    page.locator("#tab-fit").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#tab-fast")).to_be_focused()
+    expect(page.locator("#panel-fast")).to_be_visible()
+    page.keyboard.press("End")
+    expect(page.locator("#panel-learn")).to_be_visible()
+
+
+@pytest.mark.parametrize("watched", [{"color_scheme": scheme} for scheme in ("light", "dark")], indirect=True)
+def test_axe_finds_nothing_serious(watched: Watched, axe_source: str) -> None:
+    page = watched.open(charts=2)
+    found = {}
+    for tab in TABS:
+        page.locator(f"#tab-{tab}").click()
+        page.wait_for_selector(f"#panel-{tab} .plot[data-drawn]")
+        found[tab] = serious_findings(page, axe_source)
+    assert not any(found.values()), found
+
+
+def test_typing_and_sliding_never_loses_the_last_value(watched: Watched) -> None:
+    """Events come faster than answers: the last one counts."""
+    page = watched.open(charts=2)
+    page.get_by_label("Tokens of each request").press_sequentially("0", delay=0)
+    page.get_by_label("Tokens of each request").fill("")
+    page.get_by_label("Tokens of each request").press_sequentially("16384", delay=0)
+    expect(page.locator("#panel-fit .number strong")).to_have_text("27")
+
+
+def test_the_first_paint_comes_soon(watched: Watched) -> None:
+    """1.5 s on a quiet machine; twice that here, where tests may run beside others."""
+    watched.open(charts=1)
+    started = time.monotonic()
+    page = watched.open(charts=0)
+    assert time.monotonic() - started < 6
+    paint = page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert paint < 3000

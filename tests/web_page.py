@@ -1,0 +1,75 @@
+"""What tests of the page share: a watched tab of a browser, findings of axe-core, a visitor's state, a config.json."""
+
+from __future__ import annotations
+
+from playwright.sync_api import ConsoleMessage, Page, Request
+
+from bide.web.page import deployment_form, fast_answer, fit_answer, learn_answer
+from bide.web.page.state import State
+
+KEYS = {key.name: key for module in (deployment_form, fit_answer, fast_answer, learn_answer) for key in module.KEYS}
+
+
+def fresh() -> State:
+    return State(KEYS.values())
+
+
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "intermediate_size": 8192,
+    "num_hidden_layers": 16,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 64,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+    "tie_word_embeddings": True,
+    "torch_dtype": "bfloat16",
+}
+"""Of a 1 B model: 16 layers x 8 heads x (2 x 64 x 2 B) = 32 KiB a token."""
+
+
+class Watched:
+    """A tab of the browser at the page, and what went wrong in it."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page, self.url = page, url
+        self.errors: list[str] = []
+        self.elsewhere: list[str] = []
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", self._asked)
+
+    def open(self, query: str = "", *, charts: int = 1) -> Page:
+        """Go to the page and wait for so many charts."""
+        self.page.goto(f"{self.url}/{query}")
+        self.page.wait_for_selector("[role=tablist]")
+        self.page.wait_for_function("() => window.did_handshake")
+        if charts:
+            self.wait_for_charts(charts)
+        return self.page
+
+    def wait_for_charts(self, charts: int = 1) -> None:
+        seen = "() => [...document.querySelectorAll('.plot[data-drawn]')].filter(e => e.clientWidth).length >= "
+        self.page.wait_for_function(seen + str(charts), timeout=30_000)
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def _asked(self, request: Request) -> None:
+        if not request.url.startswith((self.url, self.url.replace("http", "ws", 1), "data:", "blob:")):
+            self.elsewhere.append(request.url)
+
+
+def serious_findings(page: Page, axe_source: str) -> list[str]:
+    """What axe-core calls serious or critical, with the elements."""
+    page.evaluate(axe_source)
+    found = page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
+    return [
+        f"{rule['id']}: {rule['help']}: {[node['html'][:160] for node in rule['nodes']][:4]}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    ]

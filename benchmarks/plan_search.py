@@ -1,6 +1,9 @@
 """How long a plan takes: one service, three kinds of GPU, every tensor parallel size and precision, frontier and all.
 
-    python benchmarks/plan_search.py
+    python benchmarks/plan_search.py [AICONFIGURATOR]
+
+With the path of an `aiconfigurator` command (PyPI's 0.12.0, in an environment of its own) its search runs beside on the
+mean request, for each of the three GPUs, since it takes one at a time; it has no arrivals, no percentiles and no trace.
 
 At least 100 candidates, in two processes and in one. Wall time is what a user waits, on a machine with nothing else to
 do; CPU time is steadier where there is.
@@ -8,13 +11,17 @@ do; CPU time is steadier where there is.
 
 from __future__ import annotations
 
+import csv
 import resource
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 from bide.plan.answer import Plan
 from bide.plan.question import Question
+from bide.plan.remembered import forget
 from bide.plan.search import Progress, plan
 from bide.plan.service_file import question_from
 from bide.runners import Runner, processes, serial
@@ -36,7 +43,8 @@ GIVEN: dict[str, object] = {
 
 
 def timed(question: Question, run: Runner, name: str) -> Plan:
-    """One plan, with its times and counts printed."""
+    """One plan that remembers nothing of others, with its times and counts printed."""
+    forget()
     wall_s, cpu_s = time.perf_counter(), _cpu_s()
 
     def said(progress: Progress) -> None:
@@ -56,6 +64,32 @@ def timed(question: Question, run: Runner, name: str) -> Plan:
     return found
 
 
+def beside(command: str, question: Question) -> None:
+    """The other tool's search on the mean request, its times and its fewest GPUs printed."""
+    service = question.services[0]
+    work = service.workload
+    prompt, output = (round(float(column.mean())) for column in (work.prompt_tokens, work.output_tokens))
+    asked = ["--isl", prompt, "--osl", output, "--target-request-rate", 60, "--ttft", 1000, "--request-latency", 8000]
+    for system in ("h100_sxm", "h200_sxm", "l40s"):
+        with tempfile.TemporaryDirectory() as folder:
+            wall_s, cpu_s = time.perf_counter(), _cpu_s()
+            given = ["--model-path", "meta-llama/Meta-Llama-3.1-8B", "--backend", "vllm", "--system", system, *asked]
+            made = [command, "cli", "default", *map(str, given), "--save-dir", folder]
+            done = subprocess.run(made, capture_output=True, text=True, check=False)
+            wall_s, cpu_s = time.perf_counter() - wall_s, _cpu_s() - cpu_s
+            found = [_fewest(path) for path in sorted(Path(folder).rglob("best_config_topn.csv"))]
+        said = "; ".join(found) or f"no answer: {done.stderr.strip().splitlines()[-1:]}"
+        print(f"aiconfigurator, {system}: {wall_s:.1f} s, {cpu_s:.1f} s of CPU; {said}")
+
+
+def _fewest(path: Path) -> str:
+    """Its first row."""
+    with path.open() as file:
+        row = next(csv.DictReader(file))
+    layout = row.get("parallel") or f"prefill {row.get('(p)parallel')}, decode {row.get('(d)parallel')}"
+    return f"{path.parent.name}: {row['total_gpus_needed']} GPUs ({layout}), E2E {row['request_latency']} ms"
+
+
 def _cpu_s() -> float:
     """Of this process and of those that it waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -70,6 +104,8 @@ def main() -> int:
     one, two = timed(question, serial, "one process"), timed(question, processes(2), "two processes")
     same = [found.services[0].chosen and found.services[0].chosen.candidate.name for found in (one, two)]
     print(f"answers: {same[0]}; {same[1]}")
+    for command in sys.argv[1:]:
+        beside(command, question)
     return int(same[0] != same[1])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import babel
@@ -148,8 +149,4 @@ def test_a_language_spoken_for_a_while_ends_with_it() -> None:
 
 def test_worker_processes_speak_the_language_of_their_parent() -> None:
     with speaking("vi"):
-        assert list(processes(1)(_spoken, [0])) == ["vi"]
-
-
-def _spoken(_item: int) -> str:
-    return language()
+        assert list(processes(1)(partial(numeral, spec=",.1f"), [1234.5])) == ["1.234,5"]

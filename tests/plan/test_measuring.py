@@ -15,7 +15,7 @@ ROWS = "time,prompt_tokens,output_tokens\n" + "".join(f"{n},{100 + n},50\n" for 
 def command(path: Path) -> str:
     (path.parent / "trace.csv").write_text(ROWS)
     model = SimpleNamespace(deployment=SimpleNamespace(model=SimpleNamespace(name="llama")))
-    option = SimpleNamespace(reading=SimpleNamespace(requests_per_s=7.5), candidate=model)
+    option = SimpleNamespace(reading=SimpleNamespace(requests_per_s=7.5), candidate=model, pools=None)
     return bench_command(read_question(path), 0, cast(Option, option))
 
 

@@ -22,7 +22,7 @@ def _trace(times: list[float] | None, outputs: list[int], blocks: Blocks | None 
 def test_requests_without_an_answer_are_left_out_and_counted() -> None:
     traffic = traffic_of(_trace([0.0, 1.0, 2.0], [5, 0, 7]))
     assert traffic.arrival_s.tolist() == [0.0, 2.0]
-    assert "1 requests without output" in traffic.notes[0]
+    assert "1 request without output" in traffic.notes[0]
 
 
 def test_a_rate_or_a_scale_plays_it_faster() -> None:

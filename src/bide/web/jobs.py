@@ -20,7 +20,7 @@ from bide.i18n import _, language, ngettext
 from bide.web.faults import Busy, NotThere, plain
 from bide.web.kinds import asked
 from bide.web.staging import Find, Staged, replaced
-from bide.web.working import Standby
+from bide.web.working import Standby, Working
 
 if TYPE_CHECKING:
     from bide.web.settings import Settings
@@ -99,6 +99,7 @@ class Jobs:
         self._waiting: deque[tuple[Job, dict[str, Any]]] = deque()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._standby = Standby(settings)
+        self._working: set[Working] = set()
 
     def warm(self) -> None:
         """Let a process for the next job make itself ready."""
@@ -181,6 +182,7 @@ class Jobs:
     async def _run(self, job: Job, task: dict[str, Any]) -> None:
         working = self._standby.take()
         self._standby.prepare()
+        self._working.add(working)
         try:
             async with asyncio.timeout(self._settings.limits.job_s):
                 async for said in working.do(task, job.folder):
@@ -189,6 +191,7 @@ class Jobs:
             self._fail(job, _("it took longer than {n:,} s and was ended").format(n=self._settings.limits.job_s))
         finally:
             await working.end()
+            self._working.discard(working)
             self._fail(job, working.obituary())  # unless it has ended as it should
 
     def _over(self, job: Job) -> None:
@@ -244,4 +247,5 @@ class Jobs:
             if not task.cancelling():  # one that is ending already is left to end
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(working.end() for working in self._working))  # whose waiting was cancelled above
         await self._standby.close()

@@ -34,6 +34,7 @@ class Working:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._starting = asyncio.ensure_future(self._start())
+        self._ending: asyncio.Future[None] | None = None
 
     async def _start(self) -> asyncio.subprocess.Process:
         limits = self._settings.limits
@@ -73,7 +74,8 @@ class Working:
 
     async def end(self) -> None:
         """Kill it and whatever it started; done also where the caller is cancelled meanwhile."""
-        await asyncio.shield(asyncio.ensure_future(self._killed()))
+        self._ending = self._ending or asyncio.ensure_future(self._killed())
+        await asyncio.shield(self._ending)
 
     async def _killed(self) -> None:
         try:
@@ -82,8 +84,10 @@ class Working:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+        assert process.stdin is not None
+        process.stdin.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _GRACE_S)
+            await asyncio.wait_for(process.communicate(), _GRACE_S)  # to the end of its pipe, which closes it
 
     def obituary(self) -> str:
         """Why a process that has said nothing of its end is gone."""

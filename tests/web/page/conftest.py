@@ -1,4 +1,4 @@
-"""One server and one browser for all tests of the page; a tab that tells of errors and of requests to elsewhere."""
+"""One server for all tests of the page, one browser for those of a file; a tab that tells of errors and of requests to elsewhere."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(log.read_text(errors="replace"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, as the system has it."""
+    """Chromium, as the system has it. Not for the whole session: Playwright's event loop runs as long as it lives."""
     path = os.environ.get("BIDE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not path and os.environ.get("CI"):
         pytest.fail("CI has no Chromium: tools/test_needs.sh installs it")

@@ -45,13 +45,16 @@ GIVEN: dict[str, object] = {
 def timed(question: Question, run: Runner, name: str) -> Plan:
     """One plan that remembers nothing of others, with its times and counts printed."""
     forget()
+    shown: set[int] = set()
     wall_s, cpu_s = time.perf_counter(), _cpu_s()
 
     def said(progress: Progress) -> None:
         best = progress.best[0]
         so_far = f"{best.gpus} x {best.candidate.gpu.id}" if best else "nothing yet"
         seconds = time.perf_counter() - wall_s
-        print(f"  {seconds:5.1f} s  {progress.done} of {progress.total}, {progress.candidates} candidates: {so_far}")
+        if progress.candidates not in shown:
+            print(f"  {seconds:5.1f} s  {progress.candidates} candidates: {so_far}")
+        shown.add(progress.candidates)
 
     found = plan(question, run, progress=said)
     wall_s, cpu_s = time.perf_counter() - wall_s, _cpu_s() - cpu_s

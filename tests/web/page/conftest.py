@@ -1,4 +1,4 @@
-"""One server for all tests of the page, one browser for those of a file; a tab that tells of errors and of requests to elsewhere."""
+"""One server for the page's tests, one browser a file; a tab that tells of errors and of requests to elsewhere."""
 
 from __future__ import annotations
 

@@ -164,7 +164,9 @@ async def play(what: Round, host: str, port: int, users: int, seconds: float) ->
 async def start_plan(host: str, port: int) -> str:
     """Begin a plan, and wait until it is under way."""
     client = Client(host, port)
-    _status, content = await client.ask("POST", "/api/v1/plan", PLAN)
+    status, content = await client.ask("POST", "/api/v1/plan", PLAN)
+    if status != 202:
+        raise SystemExit(f"the plan was not begun: {content.decode()}")
     job: str = json.loads(content)["id"]
     for _try in range(600):
         record = json.loads((await client.ask("GET", f"/api/v1/jobs/{job}"))[1])

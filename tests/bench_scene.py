@@ -31,16 +31,17 @@ class Scene:
 
 
 @contextlib.contextmanager
-def served(behaviour: Behaviour = QUICK, tls: ssl.SSLContext | None = None) -> Iterator[Scene]:
+def served(behaviour: Behaviour = QUICK, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> Iterator[Scene]:
     """The server, until the block ends."""
     ready, scenes = threading.Event(), []
     stopping: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def live() -> None:
-        server, truth = await serve(behaviour, tls=tls)
+        server, truth = await serve(behaviour, tls=tls, host=host)
         stop = asyncio.Event()
         stopping.append((asyncio.get_running_loop(), stop))
-        scenes.append(Scene(f"http{'s' if tls else ''}://127.0.0.1:{port_of(server)}", truth))
+        shown = f"[{host}]" if ":" in host else host
+        scenes.append(Scene(f"http{'s' if tls else ''}://{shown}:{port_of(server)}", truth))
         ready.set()
         await stop.wait()
         server.close()

@@ -10,7 +10,7 @@ from bide.bench.result import Cell
 from bide.calibrate.calibration import Calibration, calibrate
 from bide.facts.deployment import Deployment
 from bide.physics.own import StepLaw
-from bide.plan.answer import Option
+from bide.plan.option import Option
 from bide.plan.search import plan
 from bide.plan.service_file import read_question
 from law_server import law_served

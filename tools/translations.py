@@ -64,10 +64,17 @@ def extracted() -> Catalog:
 
 def calls() -> Iterator[tuple[Path, ast.Call]]:
     """Every call of the functions in TEXTS, also of those within f-strings (which Babel passes over)."""
+    for path, module in modules():
+        yield from ((path, node) for node in ast.walk(module) if isinstance(node, ast.Call) and _says(node))
+
+
+def modules() -> Iterator[tuple[Path, ast.Module]]:
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TEXTS:
-                yield path, node
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _says(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id in TEXTS
 
 
 def said(call: ast.Call) -> list[ast.expr]:
@@ -195,6 +202,8 @@ def faults(message: Message, forms: int) -> Iterator[str]:
     if message.pluralizable and len(strings) != forms:
         yield f"{forms} forms are needed: {name!r}"
     for text in strings:
+        if not all(name in _names(ids[1]) and len(spec.split("|")) == forms for name, spec in counted(text)):
+            yield f"a form for each number is needed: {name!r}: {text!r}"
         if placeholders(text) != placeholders(ids[1]):
             yield f"placeholders differ: {name!r}: {text!r}"
         if sorted(KEPT.findall(text)) != sorted(KEPT.findall(ids[1])):
@@ -204,12 +213,25 @@ def faults(message: Message, forms: int) -> Iterator[str]:
 
 
 def placeholders(text: str) -> set[str]:
-    """`{name:,}` and the like, as written."""
+    """`{name:,}` and the like, as written; not the forms of nouns that a translation adds (`counted`)."""
+    return {f"{name}!{conversion}:{spec}" for name, spec, conversion in _fields(text) if "|" not in spec}
+
+
+def counted(text: str) -> list[tuple[str, str]]:
+    """`{name:one|few|many}`: the noun that agrees with a number, which `bide.i18n` chooses; (name, forms)."""
+    return [(name, spec) for name, spec, _conversion in _fields(text) if "|" in spec]
+
+
+def _names(text: str) -> set[str]:
+    return {name for name, _spec, _conversion in _fields(text)}
+
+
+def _fields(text: str) -> list[tuple[str, str, str | None]]:
     try:
         parsed = list(Formatter().parse(text))
     except ValueError:
-        return set()
-    return {f"{name}!{conversion}:{spec}" for _text, name, spec, conversion in parsed if name is not None}
+        return []
+    return [(name, spec or "", conversion) for _text, name, spec, conversion in parsed if name is not None]
 
 
 def _ends(text: str) -> tuple[str, str, int]:
@@ -241,6 +263,22 @@ def unreadable() -> Iterator[str]:
             yield f"{path}:{call.lineno}: not a literal: {ast.unparse(call)}"
 
 
+def kept_by_modules() -> Iterator[str]:
+    """Texts in the language of whoever imports a module first; a command's module has only one user."""
+    for path, module in modules():
+        if not path.is_relative_to(SOURCE / "cli"):
+            yield from (f"{path}:{line}: said as the module is imported" for line in said_at_import(module))
+
+
+def said_at_import(node: ast.AST) -> Iterator[int]:
+    """The lines of texts outside of functions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call) and _says(child):
+            yield child.lineno
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from said_at_import(child)
+
+
 def update() -> None:
     found = extracted()
     for language in languages():
@@ -256,7 +294,11 @@ def compile_all() -> None:
 
 def check() -> int:
     found = extracted()
-    lines = [*unreadable(), *(f"{name}: {line}" for name in languages() for line in problems(name, found))]
+    lines = [
+        *unreadable(),
+        *kept_by_modules(),
+        *(f"{name}: {line}" for name in languages() for line in problems(name, found)),
+    ]
     print("\n".join(lines) or f"{len(messages(found))} messages, whole in {', '.join(languages())}")
     return 1 if lines else 0
 

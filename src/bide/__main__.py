@@ -1,8 +1,18 @@
-"""`python -m bide`: the command line, where its script is not on the path."""
+"""`python -m bide`, and the script `bide`: an interrupt while the command line is being loaded is one line too."""
 
 import sys
 
-from bide.cli.main import main
+
+def run() -> int:
+    """The exit code of `bide.cli.main.main`, or 130."""
+    try:
+        from bide.cli.main import main
+
+        return main()
+    except KeyboardInterrupt:
+        sys.stderr.write("error: interrupted\n")
+        return 130
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _FEWEST_BLOCKS, _MOST_BLOCKS = 8, 64
 _DRAWS = 400
+_AT_ONCE = 40
+"""Draws whose counts are held at one time: all of them would take several times the memory of the values."""
 _BIN_SHIFT = 52 - 8
 """Of a double's bits: its exponent and the first eight digits of its fraction stay."""
 _COVERED = 0.95
@@ -45,24 +47,34 @@ def percentile_intervals(
     spots, middles = _bins(values)
     bins = len(middles)
     where = _block_of(times_s, blocks)
-    counts = np.bincount(where * bins + spots, minlength=blocks * bins).reshape(blocks, bins)
-    drawn = np.random.default_rng(seed).multinomial(blocks, np.full(blocks, 1 / blocks), _DRAWS)
-    below = drawn.astype(np.float64) @ np.cumsum(counts, axis=1, dtype=np.float64)
-    return [_interval(middles, below, percent, blocks) for percent in percents]
+    where *= bins
+    where += spots
+    counts = np.bincount(where, minlength=blocks * bins).reshape(blocks, bins)
+    below = np.cumsum(counts, axis=1, dtype=np.float64)
+    drawn = np.random.default_rng(seed).multinomial(blocks, np.full(blocks, 1 / blocks), _DRAWS).astype(np.float64)
+    shares = np.asarray(percents) / 100
+    places = np.concatenate([_places(part @ below, shares) for part in np.split(drawn, _DRAWS // _AT_ONCE)])
+    found = middles[np.minimum(places, bins - 1)]
+    return [(low, high) for low, high in (percentiles(column, _ends(blocks)) for column in found.T)]
 
 
-def _bins(values: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """The bin of each value, which are 0 or more, and the mean value in each bin, of those that hold any."""
+def _bins(values: Floats) -> tuple[NDArray[np.int32], Floats]:
+    """The bin of each value, which are 0 or more, and the mean value in each bin, of those that hold any.
+
+    Values are many: what can be done in place is.
+    """
     import numpy as np
 
-    bits = np.maximum(values, 0.0).view(np.int64) >> _BIN_SHIFT
-    positive = bits[bits > 0]
-    first = int(positive.min()) - 1 if len(positive) else 0
-    spots = np.maximum(bits - first, 0)
+    spots = np.maximum(values, 0.0).view(np.int64)
+    spots >>= _BIN_SHIFT
+    positive = spots > 0
+    if positive.any():
+        spots -= spots.min(initial=np.iinfo(np.int64).max, where=positive) - 1
+        np.maximum(spots, 0, out=spots)
     counts = np.bincount(spots)
     held = counts > 0
     sums = np.bincount(spots, weights=values)
-    return (np.cumsum(held) - 1)[spots], sums[held] / counts[held]
+    return (np.cumsum(held, dtype=np.int32) - 1)[spots], sums[held] / counts[held]
 
 
 def share_interval(times_s: Floats, met: NDArray[np.bool_], blocks: int) -> tuple[float, float]:
@@ -98,22 +110,25 @@ def percentiles(values: Floats, percents: Sequence[float]) -> list[float]:
     return found
 
 
-def _block_of(times_s: Floats, blocks: int) -> NDArray[np.int64]:
+def _block_of(times_s: Floats, blocks: int) -> NDArray[np.int32]:
     import numpy as np
 
     first, last = float(times_s.min()), float(times_s.max())
     if last <= first:
-        return np.arange(len(times_s)) % blocks
-    return np.minimum(((times_s - first) / (last - first) * blocks).astype(np.int64), blocks - 1)
+        return np.arange(len(times_s), dtype=np.int32) % blocks
+    shares = times_s - first
+    shares /= last - first
+    shares *= blocks
+    found = shares.astype(np.int32)
+    return np.minimum(found, blocks - 1, out=found)
 
 
-def _interval(middles: Floats, below: Floats, percent: float, blocks: int) -> tuple[float, float]:
+def _places(below: Floats, shares: Floats) -> NDArray[np.int64]:
+    """The bin of each percentile in each redrawn run, which is a row of running counts; empty runs have none."""
     import numpy as np
 
-    wanted = percent / 100 * below[:, -1]
-    place = np.array([row.searchsorted(most) for row, most in zip(below, wanted, strict=True) if row[-1] > 0])
-    low, high = percentiles(middles[np.minimum(place, len(middles) - 1)], _ends(blocks))
-    return low, high
+    found = [row.searchsorted(shares * row[-1]) for row in below if row[-1] > 0]
+    return np.array(found, dtype=np.int64).reshape(-1, len(shares))
 
 
 def _ends(blocks: int) -> tuple[float, float]:

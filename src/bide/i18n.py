@@ -9,17 +9,19 @@ context (`contextvars`): requests that one process answers at once may each spea
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from gettext import NullTranslations
     from string import Formatter
+
+Made = TypeVar("Made")
 
 LANGUAGES = {"en": "English", "ru": "Русский", "vi": "Tiếng Việt"}
 """Codes of the languages that bide speaks, and what each calls itself."""
@@ -41,6 +43,9 @@ class _Speech:
     catalogue: NullTranslations
     marks: dict[int, str]
 
+
+_SHOWN_WHOLE = 100
+"""Fractions from here on are shown rounded, and agree as the whole number does."""
 
 _SPEECH: ContextVar[_Speech | None] = ContextVar("bide_language", default=None)
 
@@ -134,6 +139,23 @@ def language_of_environment() -> str:
     return next((os.environ[k] for k in ("BIDE_LANG", "LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(k)), "en")
 
 
+def cached_by_language(most: int) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
+    """`functools.lru_cache` for what has sentences in it: each language has its own."""
+
+    def decorate(make: Callable[..., Made]) -> Callable[..., Made]:
+        @lru_cache(maxsize=most)
+        def made(_language: str, *args: Hashable) -> Made:
+            return make(*args)
+
+        @wraps(make)
+        def cached(*args: Hashable) -> Made:
+            return made(language(), *args)
+
+        return cached
+
+    return decorate
+
+
 @cache
 def _speech(code: str, locales: Path) -> _Speech | None:
     if code == "en":
@@ -159,6 +181,22 @@ class _Translated(str):
         return _formatter().vformat(self, args, values)
 
 
+def _counted(value: Any, forms: Sequence[str]) -> str:
+    """The form of a noun that agrees with `value`: `{n:,} {n:токен|токена|токенов}` in a translation.
+
+    For texts that are not plural in English. A fraction, which Russian counts by its parts, takes the second form;
+    what is no number (a text that holds one) the last.
+    """
+    speech = _SPEECH.get()
+    if speech is None or not hasattr(value, "__round__"):
+        return forms[-1]
+    whole = round(value)
+    if whole != value and abs(value) < _SHOWN_WHOLE:
+        return forms[1]
+    chosen: int = speech.catalogue.plural(whole)  # type: ignore[attr-defined]  # of every catalogue that has plurals
+    return forms[chosen]
+
+
 @cache
 def _formatter() -> Formatter:
     from string import Formatter
@@ -167,6 +205,8 @@ def _formatter() -> Formatter:
         """Plain formatting, but for decimal fractions and for numbers that a specification shapes."""
 
         def format_field(self, value: Any, format_spec: str) -> str:
+            if "|" in format_spec:
+                return _counted(value, format_spec.split("|"))
             if isinstance(value, float) or (format_spec and hasattr(value, "__index__")):
                 return numeral(value, format_spec)
             return format(value, format_spec)

@@ -6,6 +6,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ from bide.units import parse_seconds
 Value = TypeVar("Value")
 _LARGEST_BYTES = 100_000
 _DEEPEST = 12
+_DIGITS = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_NUMBER, _POWER = re.compile(rf"{_DIGITS}(?:[eE][-+]?[0-9]+)?\Z"), re.compile(rf"{_DIGITS}[eE][-+]?[0-9]+\Z")
 _PERCENT = re.compile(r"\s*([+-]?\d{1,9}(?:\.\d{1,9})?)\s*%\s*")
 _TAGGED_WRONGLY = (ValueError, TypeError, AttributeError, LookupError, OverflowError)
 """What PyYAML raises for a value that is not of the type that its tag claims (`!!int ""`)."""
@@ -90,14 +93,23 @@ class Located:
     def items(self) -> Iterator[Located]:
         """The entries of a list that is not empty."""
         if not isinstance(self.value, list) or not self.value:
-            raise self.bad(_("a list with at least one entry"))
+            is_one = isinstance(self.value, str | int | float) and not isinstance(self.value, bool)
+            hint = _("a list of one is written [{value}]").format(value=self.value) if is_one else ""
+            raise self.bad(_("a list with at least one entry"), hint)
         return iter(self.value)
 
     def text(self) -> str:
         """A word or sentence of one line, up to 200 characters."""
+        return self._line(200, _("a short text"))
+
+    def path_text(self) -> str:
+        """A name or a path, which may be longer."""
+        return self._line(1000, _("a short text"))
+
+    def _line(self, most: int, allowed: str) -> str:
         value = self.value
-        if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
-            raise self.bad(_("a short text"))
+        if not isinstance(value, str) or not value.strip() or len(value) > most or not value.isprintable():
+            raise self.bad(allowed)
         return value
 
     def number(self, allowed: str, low: float, high: float, whole: bool = False) -> float:
@@ -105,7 +117,7 @@ class Located:
         value = self.value
         right = isinstance(value, int) or (isinstance(value, float) and not whole)
         if isinstance(value, bool) or not right or not low <= value <= high:
-            raise self.bad(allowed)
+            raise self.bad(allowed, _("without quotes") if isinstance(value, str) and _NUMBER.fullmatch(value) else "")
         return float(value)
 
     def word(self, names: Iterable[str]) -> str:
@@ -124,7 +136,7 @@ class Located:
 
     def seconds(self, allowed: str, low_s: float, high_s: float) -> float:
         """A time from `low_s` to `high_s`; `allowed` says so."""
-        found = self.at(lambda: parse_seconds(self.value, self.path))
+        found = self.at(lambda: parse_seconds(self.plain(), self.path))
         if not low_s <= found <= high_s:
             raise self.bad(allowed)
         return found
@@ -135,7 +147,7 @@ class Located:
             match = _PERCENT.fullmatch(self.value)
             if match is None:
                 raise self.bad(allowed)
-            return float(match[1]) / 100
+            return round(float(match[1]) / 100, 12)
         return self.number(allowed, -1e9, 1e9)
 
 
@@ -153,17 +165,62 @@ def parse_yaml(data: bytes, path: Path, field: str = "service file", list_path: 
 
     try:
         _check_shape(yaml.parse(data, yaml.SafeLoader), path, field)
-        node = yaml.compose(data, yaml.SafeLoader)
+        node = yaml.compose(data, _loader())
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = _("(line {line})").format(line=mark.line + 1) if mark else ""
         reason = str(getattr(error, "problem", None) or error).splitlines()[0]
-        raise BadInput(field, str(path), _("a YAML file"), f"{reason} {where}".strip()) from error
+        line = _line_of(error, data)
+        where = _("(line {line})").format(line=line) if line else ""
+        hint = " ".join(filter(None, (reason, where, _cure(error))))
+        raise BadInput(field, str(path), _("a YAML file"), hint) from error
     except (UnicodeDecodeError, RecursionError) as error:
         raise BadInput(field, str(path), _("a YAML file")) from error
     if node is None:
         raise BadInput(field, str(path), _("a YAML file with something in it"))
-    return _located(node, "" if isinstance(node, yaml.MappingNode) else list_path, yaml.SafeLoader(""))
+    return _located(node, "" if isinstance(node, yaml.MappingNode) else list_path, _loader()(""))
+
+
+@cache
+def _loader() -> Any:
+    """One that takes `1e6` for a number, as YAML 1.2 and JSON do; in YAML 1.1 it is a word."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", _POWER, list("-+.0123456789"))
+    return Loader
+
+
+def _line_of(error: Any, data: bytes) -> int | None:
+    """Where reading ended: at a mark, or at a character that no YAML file has."""
+    if mark := getattr(error, "problem_mark", None):
+        return int(mark.line) + 1
+    place = getattr(error, "position", None)
+    return None if place is None else data[:place].count(b"\n") + 1
+
+
+def _cure(error: Any) -> str:
+    """For the commonest slips: what YAML says of them does not name the fix."""
+    said = f"{getattr(error, 'context', '')} {getattr(error, 'problem', '')}"
+    if "'\\t'" in said:
+        return _("indent with spaces, not with tabs")
+    if "alias" in said or "anchor" in said:
+        return _("text that begins with * or & is put in quotes")
+    if "mapping values are not allowed" in said:
+        return _("text with a colon and a space in it is put in quotes")
+    if hasattr(error, "encoding"):
+        return _("save it as UTF-8")
+    return ""
+
+
+def located(value: object, path: str = "") -> Located:
+    """Plain values as if they had been read, of no file: errors name their paths and no lines."""
+    if isinstance(value, Mapping):
+        items = {str(key): located(item, f"{path}.{key}" if path else str(key)) for key, item in value.items()}
+        return Located(items, path, 0)
+    if isinstance(value, list | tuple):
+        return Located([located(item, f"{path}[{place}]") for place, item in enumerate(value)], path, 0)
+    return Located(value, path, 0)
 
 
 def _read_bytes(path: Path, field: str) -> bytes:

@@ -6,6 +6,7 @@ happens. Requests that did not go well, or that have no such time, give NaN and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ LATENCIES: tuple[Latency, ...] = ("ttft", "tpot", "e2e")
 
 ENOUGH_FOR_P99 = 1000
 """Below this many requests a p99 is too rough: 4-19 % off at 1,000 rows, 13-52 % at 100 (one standard deviation)."""
+
+_ROWS_AT_ONCE = 64
+"""Requests whose tokens are looked at together: long runs would need several times their memory otherwise."""
 
 
 def ttft_s(table: RequestTable) -> Floats:
@@ -55,18 +59,30 @@ def chunk_gaps(table: RequestTable) -> tuple[Floats, Floats, Ints]:
     """
     import numpy as np
 
-    kept = [times for times, status in zip(table.token_times_s or (), table.status, strict=False) if status == "ok"]
-    if table.token_times_s is None or not kept:
-        return np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
+    rows = zip(table.token_times_s or (), table.status, strict=False)
+    kept = [times for times, status in rows if status == "ok" and len(times)]
+    size = sum(len(times) for times in kept)
+    when_s, gaps_s, tokens = np.empty(size), np.empty(size), np.empty(size, dtype=np.int64)
+    end = 0
+    for at in range(0, len(kept), _ROWS_AT_ONCE):
+        part = _gaps_of(kept[at : at + _ROWS_AT_ONCE])
+        begin, end = end, end + len(part[0])
+        when_s[begin:end], gaps_s[begin:end], tokens[begin:end] = part
+    return when_s[:end], gaps_s[:end], tokens[:end]
+
+
+def _gaps_of(kept: Sequence[Floats]) -> tuple[Floats, Floats, Ints]:
+    """The chunk gaps of some requests, each of which has a token."""
+    import numpy as np
+
     times = np.concatenate(kept)
-    owner = np.repeat(np.arange(len(kept)), [len(each) for each in kept])
-    first = np.ones(len(times), dtype=np.bool_)
-    first[1:] = (times[1:] != times[:-1]) | (owner[1:] != owner[:-1])
+    begins = np.zeros(len(times), dtype=np.bool_)
+    begins[np.cumsum([0, *(len(each) for each in kept[:-1])])] = True
+    first = begins.copy()
+    first[1:] |= times[1:] != times[:-1]
     start = np.flatnonzero(first)
-    tokens = np.diff(np.append(start, len(times)))
-    same = owner[start][1:] == owner[start][:-1]
-    at = times[start]
-    return at[1:][same], np.diff(at)[same], tokens[1:][same]
+    at, tokens, later = times[start], np.diff(start, append=len(times)), ~begins[start[1:]]
+    return at[1:][later], np.diff(at)[later], tokens[1:][later]
 
 
 def latency_s(table: RequestTable, latency: Latency) -> Floats:

@@ -40,17 +40,18 @@ def processes(workers: int) -> Runner:
     """
 
     def run(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        import pickle
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
         spawned = get_context("spawn")
         counter = spawned.Value("d", 0.0)
         with ProcessPoolExecutor(workers, spawned, initializer=_begin, initargs=(language(), counter)) as pool:
-            waiting = [pool.submit(function, item) for item in items]
+            waiting = [pool.submit(_packed, function, item) for item in items]
             try:
                 for future in waiting:
                     _await(future, counter)
-                    yield future.result()
+                    yield pickle.loads(future.result())
             finally:
                 for future in waiting:
                     future.cancel()
@@ -58,11 +59,32 @@ def processes(workers: int) -> Runner:
     return run
 
 
+def _packed(function: Callable[[Item], Result], item: Item) -> bytes:
+    """The result as the caller unpacks it: the pool itself would do so in a thread that speaks no language.
+
+    What is pickled as the question that makes it anew (`plan.candidate`) is made, and worded, where it is unpacked.
+    """
+    import pickle
+
+    return pickle.dumps(function(item), pickle.HIGHEST_PROTOCOL)
+
+
 def done(share: float) -> None:
     """Say that so much more is done, as a share of one item, to whoever listens."""
     tell = _listener.get()
     if tell is not None:
         tell(share)
+
+
+@contextmanager
+def portion(share: float) -> Iterator[None]:
+    """All that is done within comes to so much of what is heard."""
+    tell = _listener.get()
+    token = _listener.set(None if tell is None else lambda part: tell(share * part))
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 @contextmanager

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import ssl
 import subprocess
+import tracemalloc
+from array import array
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +17,19 @@ import pytest
 
 from bench_scene import QUICK, cell_of, loaded, quick, served, users
 from bide import metrics
-from bide.bench.asking import Ask
+from bide.bench import words
+from bide.bench.asking import Ask, demand_of
+from bide.bench.formats.reading import read_runs
+from bide.bench.health import Health
 from bide.bench.loads import Load
 from bide.bench.objectives import Found, broken, knee, parse_objectives, search
+from bide.bench.outcome import Outcome
 from bide.bench.result import Bench, Cell
 from bide.bench.scrape import ServerView, cache_facts, sample_of, server_facts
 from bide.bench.selftest import judged, truth_of, truth_process
 from bide.bench.session import bench
+from bide.bench.summary import summarise
+from bide.bench.table import table_of
 from bide.bench.target import Tls, target_of
 from bide.bench.truth_options import Behaviour
 from bide.bench.vllm_json import vllm_result
@@ -148,10 +158,10 @@ def test_objectives_are_read() -> None:
 
 
 def test_the_search_closes_in_on_the_edge() -> None:
-    # A server of 4 slots and 30 ms an answer: up to 4 users wait 20 ms for the first token, more wait for a slot.
-    # With 8 users each waits for one other, 50 ms; the edge lies at 4 to 5 users.
-    ask_slo = "ttft_p50=40ms"
-    with served(quick(slots=4, ttft_s=0.03, itl_s=0.01)) as scene:
+    # A server of 4 slots, 60 ms to a first token: beyond 4 users some wait for a slot, and with 8 each for one other.
+    # The edge lies at 4 to 5 users.
+    ask_slo = "ttft_p50=80ms"
+    with served(quick(slots=4, ttft_s=0.06, itl_s=0.02)) as scene:
         made = loaded(scene.url, users(1, 8), slo=ask_slo, answer="4")
     found = made.found["slo"]
     assert 3 <= found["highest"] < 8  # in between, the median is of those that wait and those that do not
@@ -225,6 +235,113 @@ def test_gaps_between_chunks_are_shared_by_their_tokens() -> None:
     assert when.tolist() == [1.2, 1.3]
     assert gaps == pytest.approx([0.2, 0.1])
     assert tokens.tolist() == [2, 1]
+
+
+def test_a_long_run_is_summed_up_in_little_memory() -> None:
+    # 400 answers of 128 tokens, some two in a chunk: what is needed beyond the answers is under 100 bytes a token.
+    rows = [
+        Outcome(
+            number,
+            number * 0.1,
+            number * 0.1,
+            content_s=number * 0.1 + 0.2,
+            end_s=number * 0.1 + 3,
+            status="ok",
+            output_tokens=128,
+            chunk_s=array("d", [number * 0.1 + 0.2 + 0.02 * place for place in range(127)]),
+            chunk_tokens=array("i", [2, *[1] * 126]),
+        )
+        for number in range(400)
+    ]
+    rows[0].chunk_tokens = array("i", [1, 2, *[1] * 125])
+    table = table_of(rows)
+    summarise(rows, table, 0.0)  # what is imported and kept
+    tracemalloc.start()
+    try:
+        found = summarise(rows, table, 0.0)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert {each.metric for each in found.latencies} == {"ttft", "tpot", "itl", "chunk_gap", "e2e"}
+    assert most < 100 * 400 * 128
+
+
+def test_tokens_of_one_a_chunk_are_not_copied() -> None:
+    row = Outcome(0, 0.0, chunk_s=array("d", [1.0, 2.0]), chunk_tokens=array("i", [1, 1]), status="ok", output_tokens=2)
+    found = table_of([row]).token_times_s
+    assert found is not None
+    assert np.shares_memory(found[0], np.asarray(row.chunk_s))
+
+
+def test_the_address_that_listens_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    with served() as scene:
+        port = int(scene.url.rpartition(":")[2])
+        known = socket.getaddrinfo
+        told = [(None, None, 0, "", (host, port)) for host in ("127.0.0.9", "127.0.0.1", "127.0.0.1")]
+        monkeypatch.setattr(
+            socket, "getaddrinfo", lambda host, *a, **k: told if host == "two" else known(host, *a, **k)
+        )
+        assert target_of(f"http://two:{port}").address() == ("127.0.0.1", port)
+    assert target_of(f"http://two:{port}").address() == ("127.0.0.9", port)  # nobody listens: the first is as good
+
+
+def test_a_server_of_ipv6_is_measured_and_its_metrics_read(tmp_path: Path) -> None:
+    try:
+        with socket.socket(socket.AF_INET6) as free:
+            free.bind(("::1", 0))
+    except OSError:
+        pytest.skip("no IPv6 here")
+    journal = tmp_path / "run.jsonl"
+    with served(host="::1") as scene:
+        assert scene.url.startswith("http://[::1]:")
+        made = loaded(scene.url, users(1, 4), journal, probe=True, scrape_s=0.2)
+    assert made.settings["url"] == scene.url
+    assert made.cells[0].summary.by_status == {"ok": 4}
+    assert made.cells[0].server.engine == "vllm"
+    assert read_runs(journal)[0].completed == 4
+
+
+@pytest.mark.parametrize(("prefix", "prompt"), [(40, "40"), (1000, "p50=40,p95=80")])
+def test_a_prefix_that_no_prompt_has_room_for_is_refused(prefix: int, prompt: str) -> None:
+    ask = Ask((users(1, 50),), prompt=prompt, shared_prefix_tokens=prefix)
+    with pytest.raises(BadInput, match="shared_prefix: got"):
+        demand_of(ask, ask.loads[0])
+
+
+def test_a_prefix_is_refused_where_the_trace_says_what_is_shared(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    row = {"timestamp": 0, "input_length": 1024, "output_length": 4, "hash_ids": [1, 2]}
+    trace.write_text("\n".join(json.dumps({**row, "timestamp": 100 * number}) for number in range(4)))
+    ask = Ask((Load("replay"),), workload=str(trace), shared_prefix_tokens=10)
+    with pytest.raises(BadInput, match="the workload says what its prompts share"):
+        demand_of(ask, ask.loads[0])
+
+
+def test_prompts_that_are_shorter_than_the_prefix_are_counted() -> None:
+    cell = cell_of(QUICK, users(2, 20), prompt="p50=40,p95=200", shared_prefix_tokens=40)
+    short = sum(row.prompt_asked <= 40 for row in cell.outcomes)
+    assert 0 < short < 20
+    assert any(text.startswith(f"{short} prompts have no room") for text in cell.warnings())
+
+
+def test_a_seldom_lag_spoils_the_tail_and_not_the_means() -> None:
+    cell = cell_of(quick(ttft_s=0.1, itl_s=0.005))
+    tail = replace(cell, health=Health(lag_p50_s=0.0, lag_p99_s=0.008))
+    often = replace(cell, health=Health(lag_p50_s=0.004, lag_p99_s=0.008))
+    assert tail.client_kept_up
+    assert any("the tail of ITL" in text for text in tail.warnings())
+    assert not often.client_kept_up
+
+
+def test_an_unknown_tokenizer_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tokenizers")
+
+    def offline(*_args: object) -> Path:
+        raise OSError("no network\nand more")
+
+    monkeypatch.setattr(words, "fetched", offline)
+    with pytest.raises(BadInput, match=r"tokenizer: got 'who/what'.*OSError: no network$"):
+        words.tokenizer_words("who/what")
 
 
 def test_a_server_in_its_own_process_agrees_with_the_client() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from bide.calibrate.calibration import calibrate
-from bide.calibrate.logs import log_rows, parse_log, pool_bytes_of, read_log
+from bide.calibrate.log_rows import log_rows, pool_bytes_of
+from bide.calibrate.logs import parse_log, read_log
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.physics.own import with_own_pool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -59,7 +60,9 @@ def test_a_sweep_and_all_its_files(tmp_path: Path, capsys: pytest.CaptureFixture
             "6",
         ]
         assert main([*asked, "--journal", str(journal), "--vllm-json", str(theirs), *flags]) == 0
-        assert "<- knee" in capsys.readouterr().out
+        said = capsys.readouterr()
+        assert "<- knee" in said.out
+        assert said.err.splitlines()[-1] == f"wrote {journal}"
         assert main(["bench", "--resume", str(journal)]) == 0  # nothing is missing: nothing is sent
         assert scene.truth.count == 24 + 2 * 2  # two requests of each probe
     assert [len(pl.read_parquet(files[".parquet"])), len(pl.read_csv(files[".csv"]))] == [24, 24]
@@ -124,3 +127,39 @@ def test_the_selftest_says_what_can_be_measured(
     answer = json.loads(capsys.readouterr().out)
     assert answer["schema"] == "bide.bench-selftest/1"
     assert [line["name"] for line in answer["lines"]] == ["closed", "open", "instant"]
+
+
+def test_a_run_that_was_cut_short_says_how_to_complete_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bide.bench import measure
+    from bide.bench.cell import play_cell
+
+    played = play_cell
+
+    async def cut(*args: Any) -> Any:
+        made = await played(*args)
+        made.interrupted = True
+        return made
+
+    monkeypatch.setattr(measure, "play_cell", cut)
+    journal = tmp_path / "run.jsonl"
+    with served() as scene:
+        asked = ["bench", scene.url, "--concurrency", "1", "--requests", "2", "--prompt", "40", "--answer", "6"]
+        assert main([*asked, "--journal", str(journal)]) == 130
+    said = capsys.readouterr()
+    assert "Cut short." in said.out
+    assert said.err.splitlines()[-1] == f"to complete it: bide bench --resume {journal}"
+
+
+def test_an_interrupt_before_the_first_request_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bide.bench import session
+    from bide.bench.measure import Measured
+
+    monkeypatch.setattr(session, "measure", lambda *_args: Measured(interrupted=True))
+    with served() as scene:
+        assert main(["bench", scene.url, "--concurrency", "1", *SMALL]) == 130
+    said = capsys.readouterr()
+    assert (said.out, said.err.strip()) == ("", "error: interrupted")

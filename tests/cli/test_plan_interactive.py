@@ -1,6 +1,7 @@
 """The questions, asked through click's own runner."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from bide.cli.main import group
+from bide.cli.main import INTERRUPTED, group, main
+from bide.errors import BadInput
 from bide.plan.question import Question
 from made_plans import quick_plans
 
@@ -83,5 +85,40 @@ def test_flags_count_for_the_file_that_was_made(quick_plans: list[Question]) -> 
 
 def test_answers_that_end_too_soon_write_nothing() -> None:
     result = run(DEFAULTS[:3])
-    assert type(result.exception).__name__ == "Abort"
+    assert isinstance(result.exception, BadInput)
+    assert "The input ended at: Prompt tokens" in str(result.exception)
     assert not list(Path().iterdir())
+
+
+def test_an_interrupt_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_text: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("click.termui.visible_prompt_func", interrupted)
+    assert main(["plan", "--interactive"]) == INTERRUPTED
+    assert not list(Path().iterdir())
+
+
+def test_a_blank_answer_is_an_empty_one() -> None:
+    assert run(["  "] * 8).exception is None
+    assert written()["hardware"] == {"gpus": ["h100-sxm"]}
+
+
+def test_a_place_that_cannot_be_written_is_said_and_another_asked_for() -> None:
+    result = run([*DEFAULTS[:7], f"{'x' * 300}.yaml", "a\x00b.yaml", "other.yaml"])
+    assert result.stderr.count("error: ") == 2
+    assert written("other.yaml")
+
+
+def test_neither_yes_nor_no_is_asked_again() -> None:
+    Path("service.yaml").write_text("mine", encoding="utf-8")
+    result = run([*DEFAULTS, "perhaps", "Yes"])
+    assert "got 'perhaps'; allowed: y, n" in result.stderr
+    assert written()
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stderr"])
+def test_a_closed_stream_is_an_empty_one(monkeypatch: pytest.MonkeyPatch, stream: str) -> None:
+    for arguments in (["plan"], ["plan", "--interactive"]):
+        monkeypatch.setattr(sys, stream, None)
+        assert main(arguments) == 2

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bide.errors import BadInput, UnknownName
 from bide.facts import formats
+from bide.facts.hf.quant_effort import ways_of
 from bide.facts.hf.quantisation import read_kv_dtype, read_quantisation
 from bide.facts.module_names import canonical
 from bide.facts.quantisation import Format, Quantisation, Rule
@@ -461,3 +462,31 @@ def test_fp8_of_a_checkpoint_in_nvfp4_is_not_its_own_scheme() -> None:
     own = Quantisation("modelopt", formats.NVFP4, (Rule("*.self_attn*", formats.FP8_TENSOR),))
     assert formats.scheme("nvfp4", own) is own
     assert formats.scheme("fp8", own) is not own
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"quant_method": "compressed-tensors", "ignore": ["re:" + ".*" * 6 + "Z"]},
+        {"quant_method": "compressed-tensors", "ignore": ["re:" + ".{0,60}" * 6 + "Z"]},
+        {"quant_method": "compressed-tensors", "ignore": ["re:(?:.|m|o|d)*Z"]},
+        {"quant_method": "compressed-tensors", "ignore": ["re:" + ".?" * 30 + "Z"]},
+        {"quant_method": "compressed-tensors", "ignore": [f"re:.*a.*{n}" for n in range(200)]},
+        {"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["re:(?=(.*)*Z).*"]}}},
+        {"quant_method": "gptq", "bits": 4, "group_size": 128, "dynamic": {"-:" + ".*" * 6 + "Z": {}}},
+        {"quant_method": "auto-round", "bits": 4, "group_size": 128, "extra_config": {".*" * 6 + "Z": {}}},
+        {"quant_method": "awq", "bits": 4, "group_size": 128, "modules_to_not_convert": ["a*" * 20] * 1000},
+        {"quant_method": "awq", "bits": 4, "group_size": 128, "modules_to_not_convert": ["a"] * 5000},
+    ],
+)
+def test_patterns_that_would_take_minutes_are_refused(block: dict[str, object]) -> None:
+    with pytest.raises(BadInput) as caught:
+        read(**block)
+    assert caught.value.field.startswith("config.json.quantization_config")
+
+
+def test_ways_to_match_are_counted() -> None:
+    assert ways_of("model.layers.(one|two).x") == 2
+    assert ways_of(r".*mlp\.(gate|up|gate_up|down)_proj.*") == 65 * 4 * 65  # as many letters as a name has, or none
+    assert ways_of("(?:a{2,4})?") == 2 * 3  # there or not, and two to four letters
+    assert ways_of("(") == 1

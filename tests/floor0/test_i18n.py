@@ -13,7 +13,17 @@ import pytest
 from babel.numbers import format_decimal, format_percent
 
 from bide import i18n
-from bide.i18n import _, language, localised, ngettext, number_marks, numeral, speaking, use_language
+from bide.i18n import (
+    _,
+    cached_by_language,
+    language,
+    localised,
+    ngettext,
+    number_marks,
+    numeral,
+    speaking,
+    use_language,
+)
 from bide.runners import processes
 
 
@@ -55,6 +65,7 @@ def russian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "weights": "веса",
         "{n:,} bytes, {share:.1%}": "{n:,} байт, {share:.1%}",
         "{n:,} request\0{n:,} requests": "{n:,} запрос\0{n:,} запроса\0{n:,} запросов",
+        "{n} tokens": "{n} {n:токен|токена|токенов}",
     }
     write_catalogue(tmp_path, "ru", messages)
     monkeypatch.setattr(i18n, "LOCALES", tmp_path)
@@ -95,6 +106,14 @@ def test_a_text_writes_its_numbers_as_its_language_does() -> None:
     use_language("ru")
     said = _("{n:,} bytes, {share:.1%}").format(n=1234567, share=0.125)
     assert said == "1\u00a0234\u00a0567 байт, 12,5\u00a0%"
+
+
+@pytest.mark.usefixtures("russian")
+def test_a_noun_agrees_with_its_number_where_english_has_one_form() -> None:
+    use_language("ru")
+    said = [_("{n} tokens").format(n=n).split()[-1] for n in (1, 8192, 4096.0, 2.5, 1000.4, "1001")]
+    # 2.5 are two and a half "токена"; 1,000.4 is shown, and agrees, as 1,000; a text is not looked into.
+    assert said == ["токен", "токена", "токенов", "токена", "токенов", "токенов"]
 
 
 @pytest.mark.usefixtures("russian")
@@ -150,3 +169,35 @@ def test_a_language_spoken_for_a_while_ends_with_it() -> None:
 def test_worker_processes_speak_the_language_of_their_parent() -> None:
     with speaking("vi"):
         assert list(processes(1)(partial(numeral, spec=",.1f"), [1234.5])) == ["1.234,5"]
+
+
+class Worded:
+    """Travels as what it is made from, like the candidates of a plan."""
+
+    def __init__(self, number: float) -> None:
+        self.text = numeral(number, ",.1f")
+        self.number = number
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Worded, (self.number,)
+
+
+def test_what_a_process_sends_back_is_worded_in_the_language_of_who_asked() -> None:
+    with speaking("vi"):
+        (made,) = processes(1)(Worded, [1234.5])
+    assert made.text == "1.234,5"
+
+
+@pytest.mark.usefixtures("russian")
+def test_what_is_kept_is_kept_for_each_language() -> None:
+    made: list[str] = []
+
+    @cached_by_language(8)
+    def said(name: str) -> str:
+        made.append(name)
+        return f"{name}: {_('weights')}"
+
+    with speaking("ru"):
+        assert said("a") == said("a") == "a: веса"
+    assert said("a") == said("a") == "a: weights"
+    assert made == ["a", "a"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import runpy
 from pathlib import Path
@@ -34,6 +35,12 @@ def test_every_message_is_a_literal_that_can_be_extracted() -> None:
     assert list(TOOL["unreadable"]()) == []
 
 
+def test_no_text_is_kept_by_a_module_for_all_languages() -> None:
+    assert list(TOOL["kept_by_modules"]()) == []
+    module = ast.parse("A = _('a')\n\ndef f():\n    return _('b')\n\nclass C:\n    D = {1: ngettext('c', 'd', 2)}")
+    assert list(TOOL["said_at_import"](module)) == [1, 7]
+
+
 def test_templates_clicks_own_words_and_data_are_among_the_messages(found: Catalog) -> None:
     assert found.get("Not counted") is not None  # report/templates/plan.html.j2
     assert found.get("Show this message and exit.") is not None
@@ -56,6 +63,19 @@ def test_templates_clicks_own_words_and_data_are_among_the_messages(found: Catal
 )
 def test_a_translation_keeps_placeholders_commands_and_indents(source: str, text: str, wrong: bool) -> None:
     assert bool(list(TOOL["faults"](Message(source, text), 1))) is wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("{n:,} {n:токен|токена|токенов}", False),
+        ("{n:,} {n:токен|токенов}", True),
+        ("{n:,} {m:токен|токена|токенов}", True),
+        ("{n:токен|токена|токенов}", True),
+    ],
+)
+def test_a_noun_in_a_translation_agrees_with_a_number_of_the_message(text: str, wrong: bool) -> None:
+    assert bool(list(TOOL["faults"](Message("{n:,} tokens", text), 3))) is wrong
 
 
 def test_a_plural_has_all_forms_of_its_language() -> None:

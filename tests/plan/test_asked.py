@@ -243,3 +243,27 @@ def test_a_question_can_be_asked_again_from_its_content(write: Write) -> None:
     again = question_from(question.given, path)
     assert again.given == question.given
     assert again.services[0].patience == question.services[0].patience
+
+
+@pytest.mark.parametrize(
+    ("parts", "field"),
+    [
+        ({"patience": {"e2e_p95": "soon"}}, "services[0].patience.e2e_p95"),
+        ({"traffic": {"peak_rps": 1, "hours": [1, 2]}}, "services[0].traffic.hours"),
+        ({"deployment": {"tp": [1, 3]}}, "services[0].deployment.tp[1]"),
+        ({"workload": {"lengths": {"prompt": {"p50": "x"}, "output": 9}}}, "services[0].workload.lengths.prompt.p50"),
+        ({"surge": 1}, "services[0].surge"),
+    ],
+)
+def test_what_was_asked_as_json_is_refused_at_its_path_and_at_no_line(parts: dict[str, object], field: str) -> None:
+    """Nobody wrote the lines that a file made of it would have."""
+    given = {
+        "name": "chat",
+        "model": "llama-3.1-8b",
+        "workload": {"lengths": {"prompt": 300, "output": 20}},
+        "traffic": {"peak_rps": 2},
+    }
+    with pytest.raises(BadInput) as caught:
+        question_from({"services": [given | parts], "hardware": {"gpus": ["l40s"]}}, Path("service.yaml"))
+    assert caught.value.field == field
+    assert "line" not in str(caught.value)

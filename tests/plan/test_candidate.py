@@ -20,6 +20,7 @@ from plan_inputs import LLAMA
 
 FIXED = {"tp": 1, "max_num_batched_tokens": 8192}
 PATIENCE = (Limit(Measure("ttft", 95.0), 1.0), Limit(Measure("tpot", 95.0), 0.05))
+E2E = Measure("e2e", 95.0)
 
 
 def workload(prompt: int, output: int, count: int = 200) -> Workload:
@@ -103,6 +104,26 @@ def test_an_old_card_has_no_kernels_for_an_fp8_cache_and_is_told_so() -> None:
     (found,) = candidates(asked, Hardware((find_gpu("t4"),), 8), profile())
     assert isinstance(found, Rejection)
     assert "fp8 cache" in found.reason
+
+
+def test_vllm_is_not_planned_with_a_longer_context_than_its_pool_holds() -> None:
+    # 131,072 tokens x 128 KiB = 16 GiB of cache beside 15 GiB of weights on a card of 24 GB
+    asked = Service("s", from_config(LLAMA, "llama"), workload(1000, 100), Traffic(1.0), (Limit(E2E, 9.0),))
+    hardware = Hardware((find_gpu("rtx-4090"),), 1)
+    for engine, refused in (("vllm", True), ("sglang", False)):
+        service = replace(asked, engine={"engine": engine, "max_model_len": 131072})
+        found = list(candidates(service, hardware, load_profile()))
+        reasons = [each.reason for each in found if isinstance(each, Rejection)]
+        assert any("vLLM starts only where 131,072 tokens" in reason for reason in reasons) == refused
+        assert any(isinstance(each, Candidate) for each in found) != refused
+
+
+def test_requests_beyond_a_context_that_the_file_fixes_ask_for_a_larger_one() -> None:
+    asked = Service("s", from_config(LLAMA, "llama"), workload(1000, 100), Traffic(1.0), (Limit(E2E, 9.0),))
+    service = replace(asked, engine={"max_model_len": 512})
+    (found, *_others) = candidates(service, Hardware((find_gpu("h100-sxm"),), 1), load_profile())
+    assert isinstance(found, Rejection)
+    assert "A larger max_model_len" in found.nearest
 
 
 def test_its_assumptions_say_where_its_step_times_are_from() -> None:

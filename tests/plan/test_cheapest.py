@@ -11,12 +11,13 @@ from bide.facts.gpus import find_gpu
 from bide.facts.hf import from_config
 from bide.physics.profile import load_profile
 from bide.plan import basket
-from bide.plan.answer import Option, ServicePlan
+from bide.plan.answer import ServicePlan
 from bide.plan.asks import asks_of
 from bide.plan.cheapest import Field
 from bide.plan.merging import merged
 from bide.plan.offer import Terms
 from bide.plan.operation_dict import mixed_dict, shared_dict
+from bide.plan.option import Option
 from bide.plan.proving import kept_shared, operated
 from bide.plan.purchase import purchase
 from bide.plan.question import Fleet, Hardware, Limit, Measure, Question, Service, Traffic

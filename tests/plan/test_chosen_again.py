@@ -10,10 +10,11 @@ import pytest
 from bide.facts.gpus import find_gpu
 from bide.physics.profile import load_profile
 from bide.plan import details
-from bide.plan.answer import Option, Verified
 from bide.plan.cost import Cost
 from bide.plan.details import chosen_again
+from bide.plan.findings import Verified
 from bide.plan.offer import Terms
+from bide.plan.option import Option
 from bide.plan.question import Fleet, Hardware
 from made_plans import made_plan
 

@@ -182,7 +182,7 @@ def test_effects_add_up_to_the_whole(tmp_path_factory: pytest.TempPathFactory, k
     }
     questions = []
     for chosen in ([], keys):
-        content = copy.deepcopy(FILE) | {"hardware": {"gpus": ["h100-sxm"], "max_gpus": 100_000}}
+        content = copy.deepcopy(FILE) | {"hardware": {"gpus": ["h100-sxm"], "max_gpus": 10_000}}
         for key in chosen:
             edits[key](content)
         path = folder / "service.yaml"

@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 
 from bide.facts.gpus import find_gpu
-from bide.facts.hf import from_config
 from bide.physics.profile import load_profile
 from bide.plan.asks import Asks, asks_of
-from bide.plan.candidate import Candidate, candidate
 from bide.plan.disaggregated.capacity import PairCapacity
 from bide.plan.disaggregated.pair import Pair
-from bide.plan.question import Fleet, Hardware, Limit, Measure, Question, Service, Traffic
+from bide.plan.question import Fleet, Hardware, Question, Service, Traffic
 from bide.plan.search import Offer, offer, plan
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.run import run_fleet
@@ -29,48 +27,11 @@ from bide.sourced import Source
 from bide.workload.arrivals import poisson_gaps
 from bide.workload.requests import Workload
 from bide.workload.traffic import Traffic as Stream
-from plan_inputs import LLAMA
-
-MODEL, H100 = from_config(LLAMA, "llama"), find_gpu("h100-sxm")
-LONG_PROMPTS = {"prompt": 5000.0, "output": 150.0}
-TIGHT = {"ttft_p95": 2.0, "tpot_p95": 0.012}
-
-
-def drawn(seed: int, count: int = 1500, prompt: float = 5000.0, output: float = 150.0) -> Workload:
-    rng = np.random.default_rng(seed)
-    prompts = np.clip(rng.lognormal(np.log(prompt), 0.4, count), 1, 12000).astype(np.int64)
-    outputs = np.clip(rng.lognormal(np.log(output), 0.4, count), 1, 600).astype(np.int64)
-    return Workload(prompts, outputs, poisson_gaps(count, seed), Source("drawn", kind="given"))
-
-
-@cache
-def work(prompt: float = 5000.0, output: float = 150.0) -> Workload:
-    return drawn(1, prompt=prompt, output=output)
-
-
-def limits(**patience: float) -> tuple[Limit, ...]:
-    found = []
-    for name, seconds in patience.items():
-        latency, _, percent = name.partition("_p")
-        found.append(Limit(Measure(latency, float(percent)), seconds))  # type: ignore[arg-type]
-    return tuple(found)
-
-
-def service(given: Workload, rps: float, **patience: float) -> Service:
-    engine = {"tp": 1, "max_num_batched_tokens": 8192}
-    return Service(
-        "chat", MODEL, given, Traffic(rps), limits(**(patience or TIGHT)), engine, disaggregated=(False, True)
-    )
+from long_prompts import H100, TIGHT, built, drawn, limits, service, work
 
 
 def offered(one: Service, most: int = 32, gpu: str = "h100-sxm") -> Offer:
     return offer(one, Hardware((find_gpu(gpu),), most), load_profile())
-
-
-def built(one: Service) -> Candidate:
-    found = candidate(one, H100, {}, load_profile())
-    assert isinstance(found, Candidate)
-    return found
 
 
 @cache
@@ -264,9 +225,7 @@ def test_the_whole_fleet_is_run_with_one_fewer_of_either_and_the_answer_says_so(
     assert one.verified.pair == one.chosen.pools.pair
     for fewer in (one.verified.fewer, one.verified.fewer_decode):
         assert fewer is None or not fewer.met or fewer.replicas == one.verified.replicas - 1
-    pairs_shown = [row.pair for row in one.rows]
-    assert one.chosen.pools.pair in pairs_shown
-    assert not one.swings
-    assert not one.doublings
+    for shown in (one.rows, one.around):
+        assert one.chosen.pools.pair in [row.pair for row in shown]
     costs = [np.inf if point.usd_per_month is None else point.usd_per_month for point in one.frontier]
     assert costs == sorted(costs, reverse=True)

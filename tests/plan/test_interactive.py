@@ -1,5 +1,6 @@
 """What becomes of each answer."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import yaml
 from bide.errors import BadInput
 from bide.plan import interactive
 from bide.plan.service_file import read_question
+from plan_inputs import LLAMA as LLAMA_CONFIG
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 
@@ -103,7 +105,28 @@ def test_names_that_no_file_can_have_are_refused(answer: str) -> None:
         interactive.file_path(answer)
 
 
+@pytest.mark.parametrize("answer", ["~nobody-of-that-name/service.yaml", f"/{'x' * 300}/service.yaml"])
+def test_paths_that_the_system_refuses_are_refused(answer: str) -> None:
+    with pytest.raises(BadInput, match="file"):
+        interactive.file_path(answer)
+    with pytest.raises(BadInput, match="trace"):
+        interactive.trace(answer)
+
+
+def test_a_model_in_a_folder_gives_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "my-llama-3.1-8b"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(LLAMA_CONFIG), encoding="utf-8")
+    monkeypatch.chdir(folder)
+    work = interactive.lengths("1000", "100")
+    for answer in (".", "config.json", str(folder)):
+        path = folder / "service.yaml"
+        text = interactive.service_text(path, interactive.model_name(answer), ["l40s"], work, 1, {"e2e_p95": "9s"})
+        path.write_text(text, encoding="utf-8")
+        assert read_question(path).services[0].name == "my-llama-3.1-8b"
+
+
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "made.yaml").mkdir()
-    with pytest.raises(BadInput, match="not a folder"):
+    with pytest.raises(BadInput, match="a regular file"):
         interactive.file_path(str(tmp_path / "made.yaml"))

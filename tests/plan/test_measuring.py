@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from bide.plan.answer import Option
 from bide.plan.measuring import bench_command
+from bide.plan.option import Option
 from bide.plan.service_file import read_question
 from plan_inputs import Write
 

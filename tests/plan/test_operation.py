@@ -9,11 +9,13 @@ from bide.physics.profile import load_profile
 from bide.plan.asks import asks_of
 from bide.plan.candidate import Candidate, candidates
 from bide.plan.capacity import Capacity
-from bide.plan.cost import GpuPrice, cost_of
-from bide.plan.operation import Chosen, Operation, operation_of
+from bide.plan.cost import cost_of
+from bide.plan.offer import Terms, option_of
+from bide.plan.operation import Operation, operation_of
+from bide.plan.option import Option
 from bide.plan.question import ApiPrice, Fleet, Hardware, Limit, Measure, Service, Traffic
+from bide.plan.reading import capacity_of
 from bide.plan.replica_state import replica_state
-from bide.sourced import Source
 from bide.workload.lengths import described_workload
 from plan_inputs import LLAMA
 
@@ -30,12 +32,12 @@ CHAT = Service(
     engine={"tp": 1, "max_num_batched_tokens": 8192},
     api_price=ApiPrice(0.15, 0.6),
 )
-PRICE = GpuPrice(2.0, Source("by hand", kind="given"))
+HARDWARE = Hardware((H100,), 64, {"h100-sxm": 2.0})
 
 
 @cache
 def capacity() -> Capacity:
-    (found,) = (c for c in candidates(CHAT, Hardware((H100,), 64), load_profile(None)) if isinstance(c, Candidate))
+    (found,) = (c for c in candidates(CHAT, HARDWARE, load_profile(None)) if isinstance(c, Candidate))
     return Capacity(found)
 
 
@@ -45,10 +47,15 @@ def needed() -> int:
     return found
 
 
+@cache
+def option() -> Option:
+    return option_of(capacity_of(capacity().candidate), needed(), Terms(HARDWARE, Fleet(), load_profile(None)))
+
+
 def operation(service: Service = CHAT, replicas: int | None = None, standing_by: int = 0) -> Operation:
     count = replicas or needed()
-    price = cost_of(count + standing_by, PRICE, service)
-    found = operation_of(Chosen(H100, 1, count, standing_by, PRICE, price), service, Fleet(), capacity())
+    cost = cost_of(count + standing_by, option().price, service)
+    found = operation_of(replace(option(), replicas=count, spare=standing_by, cost=cost), service, Fleet())
     assert found is not None
     return found
 
@@ -82,10 +89,7 @@ def test_thresholds_are_below_the_highest_rate_by_the_growth_of_the_load() -> No
     found, highest = operation().thresholds, capacity().highest_rate(replicas=needed())
     assert found is not None
     assert highest is not None
-    # of a fleet of one fewer each gets less even traffic, and so the last replica may have more to spare than that
-    planned = CHAT.traffic.planned_rps
-    carried = planned / needed() if planned <= highest * (needed() - 1) else highest
-    assert found.requests_per_s == pytest.approx(carried / found.growth)
+    assert found.requests_per_s == pytest.approx(highest / found.growth)
     assert f"{found.requests_per_s:.3g}" in found.why["running_requests"]
 
 

@@ -13,10 +13,11 @@ import pytest
 from bide.facts.gpus import find_gpu
 from bide.facts.hf import from_config
 from bide.physics.profile import load_profile
-from bide.plan.answer import Option, Plan
+from bide.plan.answer import Plan
 from bide.plan.as_dict import plan_dict
 from bide.plan.capacity import Capacity
 from bide.plan.offer import Terms
+from bide.plan.option import Option
 from bide.plan.question import Fleet, Goodput, Hardware, Limit, Measure, Question, Service, Traffic
 from bide.plan.search import Offer, Progress, offer, plan
 from bide.plan.service_file import read_question

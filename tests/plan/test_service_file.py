@@ -62,6 +62,7 @@ def test_the_example_is_a_good_file() -> None:
         (service("traffic", {"peak_rps": -3}), "services[0].traffic.peak_rps", "above 0"),
         (service("traffic", {"peak_rps": float("nan")}), "services[0].traffic.peak_rps", "above 0"),
         (service("traffic", {"peak_rps": "many"}), "services[0].traffic.peak_rps", "above 0"),
+        (service("traffic", {"peak_rps": "12"}), "services[0].traffic.peak_rps", "without quotes"),
         (service("traffic", {"peak_rps": True}), "services[0].traffic.peak_rps", "above 0"),
         (service("traffic", {"peak_rps": 5, "margin": 0.5}), "services[0].traffic.margin", "from 1 to 10"),
         (service("traffic", {"margin": 2}), "services[0].traffic", "peak_rps missing"),
@@ -86,6 +87,7 @@ def test_the_example_is_a_good_file() -> None:
         (goodput(share="95%", ttft="6s", e2e="5s"), "services[0].patience.goodput.ttft", "at most the limit on e2e"),
         (service("patience", {"e2e_p95": "soon"}), "services[0].patience.e2e_p95", "a time such as"),
         (service("patience", {"e2e_p95": 0}), "services[0].patience.e2e_p95", "above 0"),
+        (service("patience", {"e2e_p95": ["5s"]}), "services[0].patience.e2e_p95", "got ['5s']; allowed: a time"),
         (service("patience", {}), "services[0].patience", "ttft, tpot, itl or e2e"),
         (service("workload", {}), "services[0].workload", "either a trace or lengths"),
         (service("workload", {"trace": "none.csv"}), "services[0].workload.trace", "a file that exists"),
@@ -97,11 +99,19 @@ def test_the_example_is_a_good_file() -> None:
         ),
         (service("model", "./none.json"), "services[0].model", "none.json"),
         (service("model", 8), "services[0].model", "a short text"),
+        (service("model", "./llama-3.1-8b"), "services[0].model", "There is no such file"),
+        (service("model", "x" * 300), "services[0].model", "a catalogue name"),
         (service("name", ""), "services[0].name", "a short text"),
         (service("deployment", {"tp": 3}), "services[0].deployment.tp", "1, 2, 4, 8"),
         (service("deployment", {"kv_dtype": "fp9"}), "services[0].deployment.kv_dtype", "fp8"),
         (service("deployment", {"router": 2}), "services[0].deployment.router", "one of engine"),
         (service("deployment", {"tp": [1, 3]}), "services[0].deployment.tp[1]", "1, 2, 4, 8"),
+        (
+            service("deployment", {"max_model_len": 131073}),
+            "services[0].deployment.max_model_len",
+            "at most the model's",
+        ),
+        (service("deployment", {"max_model_len": ["8k", "1e6"]}), "services[0].deployment.max_model_len[1]", "131,072"),
         (service("deployment", {"tp": []}), "services[0].deployment.tp", "at least one"),
         (service("deployment", {"tp": [2, 2]}), "services[0].deployment.tp", "each value once"),
         (service("deployment", {"tp": [[2]]}), "services[0].deployment.tp[0]", "a whole number"),
@@ -139,7 +149,8 @@ def test_the_example_is_a_good_file() -> None:
         (fleet("share", "never"), "fleet.share", "true or false"),
         (hardware("gpus", ["h10"]), "hardware.gpus[0]", "Did you mean"),
         (hardware("gpus", []), "hardware.gpus", "at least one"),
-        (hardware("gpus", "h100-sxm"), "hardware.gpus", "a list"),
+        (hardware("gpus", "h100-sxm"), "hardware.gpus", "is written [h100-sxm]"),
+        (hardware("gpus", [5]), "hardware.gpus[0]", "a GPU of the catalogue"),
         (hardware("max_gpus", 0), "hardware.max_gpus", "from 1"),
         (hardware("max_gpus", 2.5), "hardware.max_gpus", "whole number"),
         (hardware("prices", {"l40s": 1.5}), "hardware.prices.l40s", "one of hardware.gpus"),
@@ -186,7 +197,10 @@ def test_the_line_of_an_unknown_key_is_its_own(write: Callable[..., Path]) -> No
         ("services: !!timestamp x\n", "YAML can read"),
         ("services: " + "[" * 50_000, "at most 12 levels"),
         ("--- a\n--- b\n", "a YAML file"),
-        ("services: \x00\n", "a YAML file"),
+        ("services: \x00\n", "(line 1)"),
+        ("services:\n\t- name: chat\n", "(line 2) indent with spaces"),
+        ("services:\n  - {trace: *.csv}\n", "(line 2) text that begins with * or & is put in quotes"),
+        ("services:\n  - name: chat: big\n", "(line 2) text with a colon and a space in it is put in quotes"),
     ],
 )
 def test_a_file_that_is_no_service_file_is_one_error(tmp_path: Path, text: str, said: str) -> None:
@@ -195,6 +209,47 @@ def test_a_file_that_is_no_service_file_is_one_error(tmp_path: Path, text: str, 
     with pytest.raises(BadInput) as caught:
         read_question(path)
     assert said in str(caught.value)
+
+
+def test_a_file_in_another_encoding_says_which_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "service.yaml"
+    path.write_bytes("services:\n  - name: café\n".encode("latin-1"))
+    with pytest.raises(BadInput, match=r"\(line 2\) save it as UTF-8"):
+        read_question(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "found"),
+    [
+        ("peak_rps", "1e3", 1000.0),  # YAML 1.1, which PyYAML reads, takes it for a word
+        ("peak_rps", "2.5E+1", 25.0),
+        ("growth", "-90%", 0.1),  # 1 - 0.9 is a little less than 0.1
+        ("growth", "900%", 10.0),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(write: Callable[..., Path], key: str, text: str, found: float) -> None:
+    path = write(traffic(growth=1))
+    lines = path.read_text().splitlines()
+    changed = [f"{line.partition(':')[0]}: {text}" if f" {key}:" in line else line for line in lines]
+    path.write_text("\n".join(changed))
+    assert getattr(read_question(path).services[0].traffic, key) == pytest.approx(found)
+
+
+def test_the_largest_share_and_a_gpu_named_by_a_number(write: Callable[..., Path]) -> None:
+    question = read_question(write(goodput(share="99.9%", ttft="1s")))  # 99.9 / 100 is a little more than 0.999
+    assert question.services[0].goodput is not None
+    assert question.services[0].goodput.share == 0.999
+    (gpu,) = read_question(write(lambda content: content.update(hardware={"gpus": [5090]}))).hardware.gpus
+    assert "5090" in gpu.id
+
+
+def test_a_path_may_be_longer_than_a_name(write: Callable[..., Path], tmp_path: Path) -> None:
+    folder = tmp_path.joinpath(*["a-folder-with-a-long-name"] * 10)
+    folder.mkdir(parents=True)
+    (folder / "llama.json").write_text(json.dumps(LLAMA), encoding="utf-8")
+    long = f"./{folder.relative_to(tmp_path)}/llama.json"
+    assert len(long) > 200
+    assert read_question(write(service("model", long))).services[0].model.name == long
 
 
 def test_repeated_anchors_do_not_blow_up(tmp_path: Path) -> None:

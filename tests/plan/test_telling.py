@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bide.plan.answer import FrontierPoint
+from bide.plan.findings import FrontierPoint
 from bide.plan.question import Measure
 from bide.plan.rejection import Rejection
 from bide.plan.telling import asked_point, half_longer, outweighing_requests, savings

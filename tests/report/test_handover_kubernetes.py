@@ -117,9 +117,9 @@ def test_headroom_decides_how_updates_and_drains_go() -> None:
 
 
 def test_the_autoscalers_targets_are_the_plans_thresholds() -> None:
-    """2 to 6 replicas for the load, 1 spare: 3 to 7."""
+    """2 to 6 replicas, those that stand by among them; where the plan bought 7, so many at most."""
     spec = scaled_object(unit(), some_thresholds())["spec"]
-    assert (spec["minReplicaCount"], spec["maxReplicaCount"], spec["fallback"]["replicas"]) == (3, 7, 7)
+    assert (spec["minReplicaCount"], spec["maxReplicaCount"], spec["fallback"]["replicas"]) == (2, 7, 7)
     assert [trigger["metadata"]["threshold"] for trigger in spec["triggers"]] == ["30.5", "2", "0.61"]
     assert query(unit(), "running", "chat") == 'sum(vllm:num_requests_running{pod=~"chat-[0-9a-z]+-[0-9a-z]+"})'
     metrics = autoscaler(unit(), some_thresholds())["spec"]["metrics"]

@@ -42,6 +42,14 @@ def test_a_fleet_has_the_replicas_that_were_bought_and_the_weights_that_are_load
     assert {text.partition(":")[0] for text in fleet.promises[1:]} == {"ttft_p95", "tpot_p95"}
 
 
+def test_an_autoscaler_has_no_more_replicas_than_were_bought(answer: Plan) -> None:
+    """Those that stand by, a spare one and two for updates, are among its fewest and among its most."""
+    (service,), (found,) = answer.services, handover(answer)
+    assert service.chosen is not None
+    spec = yaml.safe_load(found.files["autoscale-keda.yaml"])["spec"]
+    assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (1 + 3, service.chosen.replicas + 3)
+
+
 def test_a_shared_fleet_is_one_and_a_mixed_fleet_is_two(answer: Plan) -> None:
     (service,) = answer.services
     chosen = service.chosen

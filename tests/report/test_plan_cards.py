@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bide.interval import Interval
-from bide.plan.answer import Reading, Row
+from bide.plan.findings import Reading, Row
 from bide.plan.question import Goodput, Measure
 from bide.report.plan_asked import Asked
-from bide.report.plan_cards import mark, verdict
+from bide.report.plan_ladders import mark, verdict
 from bide.simulate.operating import Bound
 
 E2E = Measure("e2e", 95.0)

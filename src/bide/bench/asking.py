@@ -82,9 +82,17 @@ def vocabulary_of(ask: Ask) -> tuple[Vocabulary, bool]:
 
 
 def demand_of(ask: Ask, load: Load) -> Demand:
-    """What one cell asks for."""
-    if ask.workload is not None:
-        return _played(ask, load)
+    """What one cell asks for. Raises BadInput, also for a shared prefix that no prompt has room for."""
+    demand = _drawn(ask, load) if ask.workload is None else _played(ask, load)
+    prefix, longest = ask.shared_prefix_tokens, int(demand.prompt_tokens.max())
+    if prefix and demand.blocks is not None:
+        raise BadInput("shared_prefix", prefix, _("none: the workload says what its prompts share"))
+    if prefix >= longest:
+        raise BadInput("shared_prefix", prefix, _("fewer tokens than the longest prompt has: {n:,}").format(n=longest))
+    return demand
+
+
+def _drawn(ask: Ask, load: Load) -> Demand:
     count = load.requests or round((load.rate or 0) * (load.duration_s or 0)) or _DRAWN
     prompt, answer = lengths(ask.prompt, "prompt"), lengths(ask.answer, "answer")
     return drawn_demand(prompt, answer, min(max(count, 1), _LARGEST_DRAWN), ask.seed)

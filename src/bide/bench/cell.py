@@ -12,11 +12,10 @@ import threading
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from bide.bench.agenda import Agenda, ClosedAgenda, PlannedAgenda
 from bide.bench.client import Client, Counts, Rules
-from bide.bench.clock import NS
+from bide.bench.clock import NS, now_ns
 from bide.bench.demand import Demand
 from bide.bench.exchange import Exchange
 from bide.bench.loads import Load, arrivals_s, user_starts_s
@@ -30,7 +29,8 @@ from bide.bench.scrape import Poller, ServerView
 from bide.bench.target import Target
 from bide.bench.words import Ribbon
 
-_TICK_S = 0.5
+TICK_S = 0.5
+_HEAD_START_NS = 20_000_000
 _FEWEST_EXPECTED, _MOST_EXPECTED = 4, 512
 _GC_EVERY = 10_000_000
 """Allocations between two looks for cycles, which stop everything."""
@@ -62,6 +62,10 @@ class CellPlan:
     part: int = 0
     parts: int = 1
     scrape_s: float = 1.0
+
+    def start_ns(self) -> int:
+        """When the clock of a cell that begins now shows 0: a later sitting begins at its offset."""
+        return now_ns() + _HEAD_START_NS - int(self.offset_s * NS)
 
     def maker(self) -> RequestMaker:
         prompts = PromptMaker(self.ribbon, self.demand, self.tokens, self.sharing, self.seed)
@@ -97,14 +101,9 @@ def agenda_of(plan: CellPlan) -> Agenda:
     assert times_s is not None
     turns, followers = _turns(plan)
     numbers = [number for number in range(len(times_s)) if number not in plan.done and number not in followers]
-    numbers = [number for place, number in enumerate(numbers) if _mine(plan, number, place)]
+    numbers = numbers[plan.part :: plan.parts]  # conversations stay in one process: only their first turns are here
     chosen = [int(times_s[number] * NS) for number in numbers]
     return PlannedAgenda(numbers, chosen, turns=turns)
-
-
-def _mine(plan: CellPlan, number: int, place: int) -> bool:
-    """Conversations stay in one process."""
-    return place % plan.parts == plan.part
 
 
 def _turns(plan: CellPlan) -> tuple[dict[int, tuple[int, int]], set[int]]:
@@ -182,7 +181,7 @@ def _nobody(exchange: Exchange) -> None:
 
 async def _tick(recorder: Recorder, client: Client, tick: Tick, flush: Callable[[], None]) -> None:
     while True:
-        await asyncio.sleep(_TICK_S)
+        await asyncio.sleep(TICK_S)
         flush()
         tick(recorder, client.in_flight)
 
@@ -221,7 +220,3 @@ def _interruptible(player: Player, played: Played) -> Iterator[None]:
     finally:
         for each in caught if here else ():
             loop.remove_signal_handler(each)
-
-
-def to_dict(counts: Counts) -> dict[str, Any]:
-    return {name: getattr(counts, name) for name in Counts.__slots__}

@@ -12,7 +12,7 @@ from bide.bench.events import LONGEST_BYTES
 from bide.bench.outcome import Status
 from bide.bench.reader import AnswerReader
 
-BATCH = 64
+BATCH = 32
 """Pieces that are read at one go, where nothing asks for them sooner."""
 _EVENT_END = re.compile(rb"\n\r?\n\r\n")
 """A blank line and the end of an HTTP chunk."""

@@ -6,7 +6,8 @@ import asyncio
 import os
 import time
 from array import array
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from bide.bench.clock import NS, now_ns
@@ -35,6 +36,8 @@ class Health:
     stalls: int = 0
     shifted_s: float = 0.0
     """By which the schedule was moved because this client stood still."""
+    spared_cores: int = 0
+    """Left to a server on this machine; the load would have had a client process on each."""
 
     @property
     def cpu_share(self) -> float:
@@ -43,6 +46,15 @@ class Health:
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "cpu_share": self.cpu_share}
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Health:
+        """What `to_dict` wrote; what is missing is as in a run that was not finished. Raises TypeError otherwise."""
+        known = {each.name for each in fields(cls)}
+        values = {name: value for name, value in found.items() if name in known}
+        if not all(isinstance(value, int | float) for value in values.values()):
+            raise TypeError("a figure of the client's health is no number")
+        return cls(**values)
 
 
 class Watch:

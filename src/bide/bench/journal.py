@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from bide.bench.health import Health
+from bide.bench.loads import Load
 from bide.bench.outcome import Outcome, from_line, to_line
+from bide.bench.scrape import ServerView
 from bide.errors import BadInput
 from bide.i18n import _
 
 SCHEMA = "bide.bench.journal/1"
-FLUSH_S = 0.5
 
 
 class Journal:
@@ -82,23 +84,54 @@ def _mend(path: Path) -> None:
         file.truncate(place)
 
 
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What is known of a cell beside its requests; as it stands here for one that was not finished.
+
+    `gap_s`: where on the cell's clock it was taken up again.
+    """
+
+    health: Health = field(default_factory=Health)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    server: ServerView = field(default_factory=ServerView)
+    interrupted: bool = True
+    gap_s: tuple[float, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "health": self.health.to_dict(),
+            "counts": dict(self.counts),
+            "server": self.server.to_dict(),
+            "interrupted": self.interrupted,
+            "gap_s": list(self.gap_s),
+        }
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Closing:
+        """What `to_dict` wrote. Raises KeyError, TypeError, ValueError or AttributeError for anything else."""
+        counts = {str(name): int(count) for name, count in found["counts"].items()}
+        gaps = tuple(float(gap) for gap in found.get("gap_s", ()))
+        server = ServerView.from_dict(found["server"])
+        return cls(Health.from_dict(found["health"]), counts, server, bool(found["interrupted"]), gaps)
+
+
 @dataclass(slots=True)
 class CellNotes:
-    """What a journal holds of one cell."""
+    """What a journal holds of one cell. `closing`: None where the cell was not finished."""
 
-    about: dict[str, Any]
+    load: Load
+    asked_requests: int | None
     outcomes: list[Outcome] = field(default_factory=list)
-    closing: dict[str, Any] | None = None
-    """Health and the like; None where the cell was not finished."""
+    closing: Closing | None = None
 
 
 @dataclass(slots=True)
 class Kept:
-    """A journal that was read."""
+    """A journal that was read: its cells by number, and the lines that say nothing."""
 
     settings: dict[str, Any]
-    cells: list[CellNotes]
-    cut_lines: int = 0
+    cells: dict[int, CellNotes] = field(default_factory=dict)
+    lost_lines: list[int] = field(default_factory=list)
 
 
 def read_journal(path: Path, field_name: str = "resume") -> Kept:
@@ -112,13 +145,17 @@ def read_journal(path: Path, field_name: str = "resume") -> Kept:
 
 def _kept(file: IO[str], path: Path, field_name: str) -> Kept:
     head = _parsed(file.readline())
-    if head is None or head.get("schema") != SCHEMA or not _is_whole(head.get("settings")):
-        raise BadInput(field_name, str(path), _("a journal of `bide bench`"))
-    kept = Kept(dict(head["settings"]), [])
-    for text in file:
+    if head is None or head.get("schema") != SCHEMA:
+        hint = _("line 1 is not the beginning of one")
+        raise BadInput(field_name, str(path), _("a journal of `bide bench`"), hint)
+    if not _is_whole(head.get("settings")):
+        hint = _("the settings in line 1 are not those of a run")
+        raise BadInput(field_name, str(path), _("a journal of `bide bench`"), hint)
+    kept = Kept(dict(head["settings"]))
+    for number, text in enumerate(file, 2):
         line = _parsed(text)
         if line is None or not _placed(kept, line):
-            kept.cut_lines += 1
+            kept.lost_lines.append(number)
     return kept
 
 
@@ -129,22 +166,31 @@ def _is_whole(settings: object) -> bool:
 
 
 def _placed(kept: Kept, line: Mapping[str, Any]) -> bool:
-    """Put a line where it belongs; False where it cannot be understood."""
+    """Put a line where it belongs; False where it cannot be understood, or its cell is not known."""
     try:
         if line["kind"] == "cell":
-            kept.cells.append(CellNotes(dict(line)))
-        elif line["kind"] == "request":
+            return _opened(kept, line)
+        if line["kind"] == "request":
             kept.cells[line["cell"]].outcomes.append(from_line(line))
         elif line["kind"] == "cell_end":
-            kept.cells[line["cell"]].closing = dict(line)
-    except (KeyError, IndexError, TypeError, ValueError):
+            kept.cells[line["cell"]].closing = Closing.from_dict(line)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, BadInput):
         return False
+    return True
+
+
+def _opened(kept: Kept, line: Mapping[str, Any]) -> bool:
+    number, asked = line["cell"], line["asked_requests"]
+    known = isinstance(number, int) and number >= 0 and (asked is None or isinstance(asked, int))
+    if not known or number in kept.cells:
+        return False
+    kept.cells[number] = CellNotes(Load.from_dict(line["load"]), asked)
     return True
 
 
 def _parsed(text: str) -> dict[str, Any] | None:
     try:
         line = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return line if isinstance(line, dict) and text.endswith("\n") else None

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bide.bench.asking import Ask
-from bide.bench.health import Health
-from bide.bench.journal import CellNotes, Kept, read_journal
+from bide.bench.journal import CellNotes, Closing, Kept, read_journal
 from bide.bench.loads import Load
 from bide.bench.measure import Measured
 from bide.bench.objectives import knee
 from bide.bench.outcome import Outcome
 from bide.bench.result import Bench, Cell
-from bide.bench.scrape import ServerView
 from bide.errors import BadInput
 from bide.i18n import _, ngettext
 
 
-def load_result(journal: Path) -> Bench:
-    """The run in a journal as far as it went, without measuring anything."""
-    kept = read_journal(journal, "journal")
-    ask = asked_in(kept, journal, "journal")
-    cells = [kept_cell(number, notes, ask) for number, notes in enumerate(kept.cells) if notes.outcomes]
+def load_result(journal: Path, field_name: str = "journal") -> Bench:
+    """The run in a journal as far as it went, without measuring anything. Raises BadInput naming `field_name`."""
+    kept = read_journal(journal, field_name)
+    ask = asked_in(kept, journal, field_name)
+    cells = [kept_cell(number, notes, ask) for number, notes in sorted(kept.cells.items()) if notes.outcomes]
     if not cells:
-        raise BadInput("journal", str(journal), _("a journal with a request in it"))
+        raise BadInput(field_name, str(journal), _("a journal with a request in it"), " ".join(read_notes(kept)))
     return Bench(kept.settings, tuple(cells), found_in(ask, cells), read_notes(kept))
 
 
@@ -34,47 +31,34 @@ def asked_in(kept: Kept, journal: Path, field_name: str) -> Ask:
     try:
         return Ask.from_dict(kept.settings["ask"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        hint = _("what was asked is not understood: {why}").format(why=error)
+        hint = _("what was asked, in line 1, is not understood: {why}").format(why=error)
         raise BadInput(field_name, str(journal), _("a journal of `bide bench`"), hint) from error
 
 
-def closing_of(found: Measured, gaps: tuple[float, ...]) -> dict[str, Any]:
-    return {
-        "health": found.health.to_dict(),
-        "counts": found.counts,
-        "server": found.server.to_dict(),
-        "interrupted": found.interrupted,
-        "gap_s": list(gaps),
-    }
+def closing_of(found: Measured, gap_s: tuple[float, ...]) -> Closing:
+    return Closing(found.health, found.counts, found.server, found.interrupted, gap_s)
 
 
 def kept_cell(number: int, notes: CellNotes, ask: Ask) -> Cell:
-    closing = notes.closing or {
-        "health": {},
-        "counts": {},
-        "server": {"engine": "", "samples": {}},
-        "interrupted": True,
-    }
-    load = Load.from_dict(notes.about["load"])
-    return made_cell(number, load, notes.outcomes, closing, ask, notes.about["asked_requests"])
+    return made_cell(number, notes.load, notes.outcomes, notes.closing or Closing(), ask, notes.asked_requests)
 
 
 def made_cell(
-    number: int, load: Load, outcomes: list[Outcome], closing: Mapping[str, Any], ask: Ask, asked: int | None
+    number: int, load: Load, outcomes: list[Outcome], closing: Closing, ask: Ask, asked_requests: int | None
 ) -> Cell:
-    health = {name: value for name, value in closing["health"].items() if name != "cpu_share"}
     return Cell(
         number,
         load,
         outcomes,
-        Health(**health),
-        closing["counts"],
-        ServerView.from_dict(closing["server"]),
+        closing.health,
+        closing.counts,
+        closing.server,
         ask.warm_up_s,
         ask.limits_s,
-        closing["interrupted"],
-        gap_s=tuple(closing.get("gap_s", ())),
-        asked_requests=asked,
+        closing.interrupted,
+        closing.gap_s,
+        asked_requests,
+        ask.shared_prefix_tokens,
     )
 
 
@@ -84,15 +68,13 @@ def found_in(ask: Ask, cells: list[Cell]) -> dict[str, Any]:
 
 
 def read_notes(kept: Kept) -> tuple[str, ...]:
-    cut = kept.cut_lines
-    return (
-        (
-            ngettext(
-                "{n} line of the journal was cut off and left out",
-                "{n} lines of the journal were cut off and left out",
-                cut,
-            ).format(n=cut),
-        )
-        if cut
-        else ()
+    """What of the journal could not be read."""
+    lost = kept.lost_lines
+    if not lost:
+        return ()
+    text = ngettext(
+        "{n} line of the journal was cut off or is not understood, and left out: line {first}",
+        "{n} lines of the journal were cut off or are not understood, and left out: the first is line {first}",
+        len(lost),
     )
+    return (text.format(n=len(lost), first=lost[0]),)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 Status = Literal[
@@ -68,26 +70,29 @@ class Outcome:
         return self.status == "ok"
 
 
-_PLAIN = (
-    "number",
-    "arrival_s",
-    "sent_s",
-    "first_byte_s",
-    "content_s",
-    "end_s",
-    "status",
-    "error",
-    "prompt_tokens",
-    "prompt_asked",
-    "cached_tokens",
-    "output_tokens",
-    "output_asked",
-    "counted_by",
-    "finish",
-    "late_s",
-    "new_connection",
-    "retried",
-)
+_TIME = (float, int)
+_TIME_OR_NONE = (float, int, type(None))
+_PLAIN: Mapping[str, tuple[type, ...]] = {
+    "number": (int,),
+    "arrival_s": _TIME,
+    "sent_s": _TIME_OR_NONE,
+    "first_byte_s": _TIME_OR_NONE,
+    "content_s": _TIME_OR_NONE,
+    "end_s": _TIME_OR_NONE,
+    "status": (str,),
+    "error": (str,),
+    "prompt_tokens": (int,),
+    "prompt_asked": (int,),
+    "cached_tokens": (int,),
+    "output_tokens": (int,),
+    "output_asked": (int,),
+    "counted_by": (str,),
+    "finish": (str,),
+    "late_s": _TIME,
+    "new_connection": (bool,),
+    "retried": (int,),
+}
+"""What a line holds beside the chunks, and of which types."""
 
 
 def to_line(outcome: Outcome) -> dict[str, Any]:
@@ -107,11 +112,29 @@ def to_line(outcome: Outcome) -> dict[str, Any]:
 
 
 def from_line(line: Mapping[str, Any]) -> Outcome:
-    """The outcome that `to_line` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-    outcome = Outcome(**{name: line[name] for name in _PLAIN})
+    """The outcome that `to_line` wrote. Raises KeyError, TypeError, ValueError or OverflowError for anything else."""
+    outcome = Outcome(**{name: _as(kind, line[name]) for name, kind in _PLAIN.items()})
     time_us = 0
     for gap in line["chunk_us"]:
         time_us += gap
         outcome.chunk_s.append(time_us / _US)
     outcome.chunk_tokens = array("i", line.get("chunk_tokens") or [1] * len(outcome.chunk_s))
+    _check(outcome)
     return outcome
+
+
+def _as(kinds: tuple[type, ...], value: object) -> Any:
+    if not isinstance(value, kinds) or (isinstance(value, float) and not math.isfinite(value)):
+        raise TypeError(f"not of {kinds}")
+    return value
+
+
+def _check(outcome: Outcome) -> None:
+    """Raises ValueError for what no client can have seen: an effect before its cause, other chunks than times."""
+    chunk_s = outcome.chunk_s
+    times = (outcome.sent_s, outcome.first_byte_s, *chunk_s[:1], *chunk_s[-1:], outcome.end_s)
+    there = [outcome.arrival_s, *(time for time in times if time is not None)]
+    ordered = all(before <= after for before, after in pairwise(there))
+    known = outcome.status in STATUSES and (bool(chunk_s) or not outcome.ok)
+    if not ordered or not known or len(outcome.chunk_tokens) != len(chunk_s) or outcome.number < 0:
+        raise ValueError("not a request that was measured")

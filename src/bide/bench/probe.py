@@ -70,7 +70,9 @@ class Asker:
         self._client.start()
 
     def _done(self, exchange: Exchange) -> None:
-        self._waiting.pop(exchange.number).set_result(exchange)
+        future = self._waiting.pop(exchange.number)
+        if not future.cancelled():
+            future.set_result(exchange)
 
     async def raw(self, head: bytes, content: bytes = b"") -> Exchange:
         self.asked += 1

@@ -12,7 +12,7 @@ from bide.bench.health import BUSY, LARGEST_SHARE, Health
 from bide.bench.loads import Load
 from bide.bench.outcome import Outcome
 from bide.bench.scrape import ServerView
-from bide.bench.summary import Summary, summarise
+from bide.bench.summary import Metric, Summary, summarise
 from bide.bench.table import table_of
 from bide.i18n import _, ngettext
 from bide.metrics import ENOUGH_FOR_P99
@@ -40,10 +40,10 @@ class Cell:
     warm_up_s: float | None = None
     limits_s: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
-    sittings: int = 1
     gap_s: tuple[float, ...] = ()
     """Where on the cell's clock it was taken up again."""
     asked_requests: int | None = None
+    shared_prefix_tokens: int = 0
 
     @cached_property
     def table(self) -> RequestTable:
@@ -59,22 +59,29 @@ class Cell:
 
     def warnings(self) -> list[str]:
         """What makes these figures less than they seem, worst first."""
-        return [text for text in (*self._client(), *self._load(), *self._server(), *self._data()) if text]
+        return [*self._client(), *self._tail(), *self._load(), *self._server(), *self._data(), *self._completeness()]
 
     @property
     def client_kept_up(self) -> bool:
-        """False where the client lagged by more than a tenth of what it measured, or had no CPU left."""
+        """False where the client lagged by more than a tenth of what it measured, or had no CPU left.
+
+        A lag that is seldom spoils the tail of the time between tokens and no mean: it is told, and is none.
+        """
         return not list(self._client())
 
     def _client(self) -> Iterator[str]:
-        health, summary = self.health, self.summary
-        for metric, own_s in (("ttft", max(health.lag_p99_s, health.late_p99_s)), ("itl", health.lag_p99_s)):
-            latency = summary.latency(metric)  # type: ignore[arg-type]  # one of Metric
+        health = self.health
+        lags: tuple[tuple[Metric, float, int], ...] = (
+            ("ttft", max(health.lag_p99_s, health.late_p99_s), 99),
+            ("itl", health.lag_p50_s, 50),
+        )
+        for metric, own_s, percent in lags:
+            latency = self.summary.latency(metric)
             if latency and latency.count and own_s > LARGEST_SHARE * latency.at(50):
                 yield _(
-                    "The client lagged by {lag:.3g} ms (p99), more than a tenth of the median {name} of {value:.3g} ms:"
-                    " these figures are of the client as much as of the server."
-                ).format(lag=own_s * 1e3, name=metric.upper(), value=latency.at(50) * 1e3)
+                    "The client lagged by {lag:.3g} ms (p{percent}), more than a tenth of the median {name} of"
+                    " {value:.3g} ms: these figures are of the client as much as of the server."
+                ).format(lag=own_s * 1e3, percent=percent, name=metric.upper(), value=latency.at(50) * 1e3)
         if health.cpu_share > BUSY:
             yield _("The client used {share:.0%} of its CPU: try --processes.").format(share=health.cpu_share)
         if health.stalls:
@@ -83,6 +90,14 @@ class Cell:
                 "The client stood still {n:,} times; the schedule was moved by {s:.3g} s in all, to send no burst.",
                 health.stalls,
             ).format(n=health.stalls, s=health.shifted_s)
+
+    def _tail(self) -> Iterator[str]:
+        lag_s, itl = self.health.lag_p99_s, self.summary.latency("itl")
+        if itl and itl.count and lag_s > LARGEST_SHARE * itl.at(99) and self.client_kept_up:
+            yield _(
+                "The client lagged by {lag:.3g} ms (p99), more than a tenth of ITL p99, {value:.3g} ms: the tail of ITL"
+                " is of the client as much as of the server."
+            ).format(lag=lag_s * 1e3, value=itl.at(99) * 1e3)
 
     def _load(self) -> Iterator[str]:
         summary, load = self.summary, self.load
@@ -136,14 +151,26 @@ class Cell:
                 "{n:,} prompts were not as long as asked, by up to {worst:,} tokens.",
                 off.prompt_off,
             ).format(n=off.prompt_off, worst=off.prompt_worst)
-        if summary.requests and not off.counted_by_server:
+        short = sum(row.prompt_asked <= self.shared_prefix_tokens for row in self.outcomes)
+        if short and self.shared_prefix_tokens:
+            yield ngettext(
+                "{n:,} prompt has no room beside the shared prefix of {prefix:,} tokens: it is cut.",
+                "{n:,} prompts have no room beside the shared prefix of {prefix:,} tokens: it is cut.",
+                short,
+            ).format(n=short, prefix=self.shared_prefix_tokens)
+
+    def _completeness(self) -> Iterator[str]:
+        summary = self.summary
+        if summary.requests and not summary.mismatch.counted_by_server:
             yield _("The server counts no tokens: chunks were counted instead, and prompts taken as asked.")
         ok = summary.by_status.get("ok", 0)
         if 0 < ok < ENOUGH_FOR_P99:
             yield ngettext(
                 "{n:,} request: a p99 wants {enough:,}.", "{n:,} requests: a p99 wants {enough:,}.", ok
             ).format(n=ok, enough=ENOUGH_FOR_P99)
-        if self.interrupted or self.missing:
+        if self.interrupted and not self.missing:
+            yield _("Cut short.")
+        elif self.missing:
             yield ngettext(
                 "Cut short: {n:,} request is missing.", "Cut short: {n:,} requests are missing.", self.missing
             ).format(n=self.missing)

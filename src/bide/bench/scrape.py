@@ -96,9 +96,11 @@ class ServerView:
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> ServerView:
-        columns = {name: [math.nan if v is None else v for v in values] for name, values in found["samples"].items()}
+        columns = {
+            name: [math.nan if v is None else float(v) for v in values] for name, values in found["samples"].items()
+        }
         rows = zip(*columns.values(), strict=True)
-        return cls(found["engine"], tuple(Sample(**dict(zip(columns, row, strict=True))) for row in rows))
+        return cls(str(found["engine"]), tuple(Sample(**dict(zip(columns, row, strict=True))) for row in rows))
 
 
 def sample_of(text: bytes, time_s: float) -> tuple[str, Sample]:

@@ -69,7 +69,10 @@ def known(value: object) -> object:
 
 
 def selftest(say: Callable[[str], None]) -> Selftest:
-    """About half a minute: closed loops of several sizes, an open loop, and an instant server."""
+    """About half a minute: closed loops of several sizes, an open loop, and an instant server.
+
+    Raises KeyboardInterrupt where it is cut short: half a table would say what this machine cannot do.
+    """
     lines = []
     with truth_process(Behaviour(ttft_s=_TTFT_S, itl_s=_ITL_S)) as port:
         for streams in _STREAMS:
@@ -86,10 +89,10 @@ def selftest(say: Callable[[str], None]) -> Selftest:
 
 @contextlib.contextmanager
 def truth_process(behaviour: Behaviour) -> Iterator[int]:
-    """The truth server in a process of its own; gives its port."""
+    """The truth server in a process of its own; gives its port. A terminal's Ctrl-C is for us, who end it."""
     flags = [text for name, value in asdict(behaviour).items() for text in _flag(name, value)]
     command = [sys.executable, "-m", "bide.bench.truth", *flags]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             assert process.stdout is not None
             yield int(json.loads(process.stdout.readline())["port"])
@@ -115,8 +118,10 @@ def truth_of(port: int, reset: bool = False) -> dict[str, Any]:
 def _line(name: str, level: float, port: int, load: Load, tokens: int) -> Line:
     truth_of(port, reset=True)
     ask = Ask((load,), prompt="64", answer=str(tokens), model="truth", probe=False, scrape_s=0.0, processes=None)
-    made = bench(target_of(f"http://127.0.0.1:{port}"), ask)
-    return judged(name, level, made.cells[0], truth_of(port))
+    (cell,) = bench(target_of(f"http://127.0.0.1:{port}"), ask).cells
+    if cell.interrupted:
+        raise KeyboardInterrupt
+    return judged(name, level, cell, truth_of(port))
 
 
 def judged(name: str, level: float, cell: Cell, truth: dict[str, Any]) -> Line:

@@ -11,27 +11,24 @@ from typing import Any
 
 from bide import __version__
 from bide.bench.asking import Ask, demand_of, vocabulary_of
-from bide.bench.cell import CellPlan, play_cell
-from bide.bench.clock import now_ns
+from bide.bench.cell import CellPlan
 from bide.bench.demand import Demand
-from bide.bench.journal import SCHEMA, CellNotes, Journal, Kept, read_journal
+from bide.bench.journal import SCHEMA, CellNotes, Closing, Journal, Kept, read_journal
 from bide.bench.kept import asked_in, closing_of, found_in, kept_cell, made_cell, read_notes
-from bide.bench.loads import Load, arrivals_s
+from bide.bench.loads import Load
 from bide.bench.loop import run_on_loop
-from bide.bench.measure import Going, measure, processes_for
+from bide.bench.measure import Going, Measured, measure, processes_for
 from bide.bench.objectives import parse_objectives, search
-from bide.bench.outcome import Outcome
 from bide.bench.probe import Asker, Probe, probe
 from bide.bench.prompts import Fields, Sharing, Tokens
-from bide.bench.recorder import Recorder
 from bide.bench.result import Bench, Cell
 from bide.bench.scrape import cache_facts, fetch, server_facts
-from bide.bench.target import Target
+from bide.bench.sitting import asked_requests, remaining, warmed_up
+from bide.bench.target import Target, is_here
 from bide.bench.words import Ribbon
 from bide.errors import BadInput
 from bide.i18n import _
 
-_WARM_CONCURRENCY = 8
 _USUAL_TPOT_S = 0.02
 """Of a server that was not probed, for the number of client processes alone."""
 Watch = Callable[[int, Load, Going], None]
@@ -77,7 +74,7 @@ class Session:
     settings: dict[str, Any]
     watch: Watch
     journal: Journal = field(default_factory=lambda: Journal(None))
-    kept: Kept = field(default_factory=lambda: Kept({}, []))
+    kept: Kept = field(default_factory=lambda: Kept({}))
     cells: list[Cell] = field(default_factory=list)
 
     def run(self) -> Bench:
@@ -113,10 +110,10 @@ class Session:
     def play(self, load: Load) -> Cell:
         """Measure the next level, or take it from the journal, or what of it is missing there."""
         number = len(self.cells)
-        notes = self.kept.cells[number] if number < len(self.kept.cells) else None
+        notes = self.kept.cells.get(number)
         plan = self._plan(number, load)
         asked = asked_requests(plan)
-        if notes is not None and notes.closing is not None and not notes.closing["interrupted"]:
+        if notes is not None and notes.closing is not None and not notes.closing.interrupted:
             cell = kept_cell(number, notes, self.ask)
         else:
             cell = self._measured(number, plan, asked, notes)
@@ -127,15 +124,16 @@ class Session:
         before = [each for each in notes.outcomes if each.status != "cancelled"] if notes else []
         if notes is None:
             self.journal.write("cell", {"cell": number, "load": plan.load.to_dict(), "asked_requests": asked})
-        plan = _remaining(plan, before)
-        if self.ask.warm_up_requests:
-            _warm_up(plan, self.ask.warm_up_requests)
-        found = measure(
-            plan, self._processes(plan), self.journal, number, lambda going: self.watch(number, plan.load, going)
-        )
-        gaps = (*(notes.closing or {}).get("gap_s", ()), plan.offset_s) if notes else ()
+        plan = remaining(plan, before)
+        if self.ask.warm_up_requests and warmed_up(plan, self.ask.warm_up_requests).interrupted:
+            found = Measured(interrupted=True)
+        else:
+            processes, spared = self._processes(plan)
+            found = measure(plan, processes, self.journal, number, lambda going: self.watch(number, plan.load, going))
+            found.health = replace(found.health, spared_cores=spared)
+        gaps = (*(notes.closing or Closing()).gap_s, plan.offset_s) if notes else ()
         closing = closing_of(found, gaps)
-        self.journal.write("cell_end", {"cell": number, **closing})
+        self.journal.write("cell_end", {"cell": number, **closing.to_dict()})
         self.journal.flush()
         return made_cell(number, plan.load, [*before, *found.outcomes], closing, self.ask, asked)
 
@@ -160,14 +158,16 @@ class Session:
             scrape_s=self.ask.scrape_s,
         )
 
-    def _processes(self, plan: CellPlan) -> int:
+    def _processes(self, plan: CellPlan) -> tuple[int, int]:
+        """As asked; else what the expected load needs, and the cores that it leaves to a server on this machine."""
         if self.ask.processes is not None:
-            return self.ask.processes
+            return self.ask.processes, 0
         stay_s = self._stay_s(plan.demand) if self.probed else plan.demand.mean_output_tokens * _USUAL_TPOT_S
         per_s = plan.load.rate if plan.load.kind != "closed" else (plan.load.concurrency or 1) / max(stay_s, 1e-3)
         if plan.demand.arrival_s is not None and len(plan.demand) > 1:
             per_s = len(plan.demand) / max(1e-3, float(plan.demand.arrival_s[-1]))
-        return processes_for((per_s or 0.0) * plan.demand.mean_output_tokens, per_s or 0.0)
+        per_s = per_s or 0.0
+        return processes_for(per_s * plan.demand.mean_output_tokens, per_s, is_here(self.target.address()[0]))
 
 
 def _journal_notes(journal: Journal) -> list[str]:
@@ -176,14 +176,6 @@ def _journal_notes(journal: Journal) -> list[str]:
     return [
         _("the journal {path} ends early, these figures do not: {why}").format(path=journal.path, why=journal.trouble)
     ]
-
-
-def asked_requests(plan: CellPlan) -> int | None:
-    """How many requests the cell is to have; None where the time decides."""
-    load = plan.load
-    if load.kind == "replay":
-        return len(plan.demand)
-    return load.requests if load.kind == "closed" else len(arrivals_s(load, plan.seed))
 
 
 def _begun(target: Target, ask: Ask, salt: int, watch: Watch) -> Session:
@@ -229,32 +221,3 @@ def _lengths_only(ask: Ask) -> Load:
     """A load that only serves to see how long prompts are."""
     first = ask.loads[0]
     return first if first.kind == "replay" else Load("closed", concurrency=1, requests=256)
-
-
-def _warm_up(plan: CellPlan, requests: int) -> None:
-    """Other prompts than those that are measured; nothing of it is kept."""
-
-    def forget(_outcome: Outcome) -> None:
-        pass
-
-    def silent(_recorder: Recorder, _flying: int) -> None:
-        pass
-
-    load = Load("closed", concurrency=min(_WARM_CONCURRENCY, requests), requests=requests)
-    demand = replace(plan.demand, arrival_s=None, session=None, think_s=None, blocks=None)
-    other = replace(plan.sharing, salt=plan.sharing.salt ^ (1 << 50))
-    warming = replace(plan, load=load, demand=demand, sharing=other, done=frozenset(), offset_s=0.0, scrape_s=0.0)
-    run_on_loop(play_cell(warming, now_ns, forget, silent, lambda: None))
-
-
-def _remaining(plan: CellPlan, before: list[Outcome]) -> CellPlan:
-    """What is left after an earlier sitting, and where on the cell's clock it goes on."""
-    if not before:
-        return plan
-    done = frozenset(each.number for each in before)
-    if plan.load.kind == "closed":
-        return replace(plan, done=done, offset_s=max(each.end_s or 0.0 for each in before))
-    times = plan.demand.arrival_s if plan.load.kind == "replay" else arrivals_s(plan.load, plan.seed)
-    assert times is not None
-    left = (float(time) for number, time in enumerate(times) if number not in done)
-    return replace(plan, done=done, offset_s=next(left, float(times[-1])))

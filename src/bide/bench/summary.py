@@ -27,9 +27,10 @@ Metric = Literal["ttft", "ttfc", "tpot", "itl", "chunk_gap", "e2e"]
 METRICS: tuple[Metric, ...] = ("ttft", "ttfc", "tpot", "itl", "chunk_gap", "e2e")
 """`ttfc`: to the first token that is not reasoning. `chunk_gap`: between chunks, whatever they hold."""
 PERCENTS = (50, 90, 95, 99)
-_FEWEST_BEYOND = 5
+FEWEST_BEYOND = 5
 """An interval is printed where so many values lie beyond the percentile: fewer say nothing of it."""
 _PEAK_S = 1.0
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +135,15 @@ def _came(table: RequestTable, window: Window) -> tuple[int, float]:
     stamps = np.concatenate(kept)
     stamps = stamps[_within(stamps, window)]
     stamps.sort()
-    most = (np.searchsorted(stamps, stamps + _PEAK_S) - np.arange(len(stamps))).max() if len(stamps) else 0
-    return len(stamps), float(most) / _PEAK_S
+    return len(stamps), max((_most(stamps, at) for at in range(0, len(stamps), _AT_ONCE)), default=0) / _PEAK_S
+
+
+def _most(stamps: Floats, at: int) -> int:
+    """Most stamps in the second after one of those from the `at`-th on, of which so many are looked at together."""
+    import numpy as np
+
+    part = stamps[at : at + _AT_ONCE]
+    return int((np.searchsorted(stamps, part + _PEAK_S) - np.arange(at, at + len(part))).max())
 
 
 def _latencies(table: RequestTable, inside: Booleans, blocks: int) -> Iterator[Latency]:
@@ -153,14 +161,19 @@ def _latencies(table: RequestTable, inside: Booleans, blocks: int) -> Iterator[L
 
 
 def _gaps(times_s: Floats, gaps_s: Floats, tokens: Ints, blocks: int) -> Iterator[Latency]:
-    """Between tokens, and between chunks where some hold several."""
+    """Between tokens, and between chunks where some hold several. Takes the columns, of which it keeps no copy."""
     import numpy as np
 
     if not (tokens > 1).any():
+        del tokens
         yield _latency("itl", times_s, gaps_s, blocks)
         return
-    yield _latency("itl", np.repeat(times_s, tokens), np.repeat(gaps_s / np.maximum(tokens, 1), tokens), blocks)
-    yield _latency("chunk_gap", times_s, gaps_s, blocks)
+    chunks = _latency("chunk_gap", times_s, gaps_s, blocks)
+    gaps_s /= tokens
+    times_s, gaps_s = np.repeat(times_s, tokens), np.repeat(gaps_s, tokens)
+    del tokens
+    yield _latency("itl", times_s, gaps_s, blocks)
+    yield chunks
 
 
 def _latency(metric: Metric, times_s: Floats, values: Floats, blocks: int) -> Latency:
@@ -173,6 +186,6 @@ def _latency(metric: Metric, times_s: Floats, values: Floats, blocks: int) -> La
         return Latency(metric, 0, float("nan"), ())
     made = []
     for percent, value, low, high in percentile_ends(times_s, values, PERCENTS, blocks):
-        enough = len(values) * (1 - percent / 100) >= _FEWEST_BEYOND
+        enough = len(values) * (1 - percent / 100) >= FEWEST_BEYOND
         made.append(Percentile(percent, value, low if enough else None, high if enough else None))
     return Latency(metric, len(values), float(values.mean()), tuple(made))

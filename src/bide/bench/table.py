@@ -42,7 +42,13 @@ def table_of(outcomes: Sequence[Outcome]) -> RequestTable:
         first_chunk_tokens=np.array([row.chunk_tokens[0] if row.chunk_tokens else 0 for row in rows], dtype=np.int64),
         status=np.array([row.status for row in rows], dtype=np.str_),
         error=np.array([row.error for row in rows], dtype=np.str_),
-        token_times_s=tuple(
-            np.repeat(np.array(row.chunk_s), np.array(row.chunk_tokens, dtype=np.int64)) for row in rows
-        ),
+        token_times_s=tuple(_token_times_s(row) for row in rows),
     )
+
+
+def _token_times_s(row: Outcome) -> Floats:
+    """Of each token; where chunks are tokens nothing is copied."""
+    import numpy as np
+
+    times_s, tokens = np.asarray(row.chunk_s), np.asarray(row.chunk_tokens)
+    return times_s if (tokens == 1).all() else np.repeat(times_s, tokens)

@@ -20,6 +20,7 @@ PATHS: Mapping[Endpoint, str] = {"chat": "/v1/chat/completions", "completions": 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _HIDDEN = "***"
 _SHORTEST_SECRET = 4
+_CONNECT_S = 3.0
 _FIELDS = (("Accept", "*/*"), ("Accept-Encoding", "identity"), ("User-Agent", "bide"))
 _OWN_HEADERS = ("host", "content-length", "content-type", "transfer-encoding", "connection")
 
@@ -81,12 +82,36 @@ class Target:
         return text
 
     def address(self) -> tuple[str, int]:
-        """The IP address that the name has now, so that no request waits for a name server. Raises BadInput."""
+        """The IP address that the name has now, so that no request waits for a name server. Raises BadInput.
+
+        Of several the first that takes a connection: `localhost` may be ::1 and the server listen on 127.0.0.1.
+        """
         try:
             found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise BadInput("url", self.shown, _("a host that can be found"), str(error)) from error
-        return str(found[0][4][0]), self.port
+        addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+        open_ones = (each for each in addresses if len(addresses) == 1 or _listens(each, self.port))
+        return next(open_ones, addresses[0]), self.port
+
+
+def _listens(address: str, port: int) -> bool:
+    try:
+        with socket.create_connection((address, port), _CONNECT_S):
+            return True
+    except OSError:
+        return False
+
+
+def is_here(address: str) -> bool:
+    """Whether an IP address is this machine's own: nothing else can be bound to it."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as made:
+            made.bind((address, 0))
+    except OSError:
+        return False
+    return True
 
 
 def target_of(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import ssl
 from dataclasses import fields
@@ -57,10 +58,12 @@ class Truth:
         return ("\n".join(lines) + "\n").encode()
 
 
-async def serve(behaviour: Behaviour, port: int = 0, tls: ssl.SSLContext | None = None) -> tuple[asyncio.Server, Truth]:
+async def serve(
+    behaviour: Behaviour, port: int = 0, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+) -> tuple[asyncio.Server, Truth]:
     """A server on the loopback; its port is that of the first socket."""
     truth, loop = Truth(behaviour), asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Served(truth), "127.0.0.1", port, backlog=4096, ssl=tls)
+    server = await loop.create_server(lambda: Served(truth), host, port, backlog=4096, ssl=tls)
     return server, truth
 
 
@@ -94,4 +97,5 @@ async def _main() -> None:
 if __name__ == "__main__":
     from bide.bench.loop import run_on_loop
 
-    run_on_loop(_main())
+    with contextlib.suppress(KeyboardInterrupt):
+        run_on_loop(_main())

@@ -6,9 +6,11 @@ import json
 import random
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 
 from bide.errors import BadInput
+from bide.facts.hf.source import fetched, first_line
 from bide.i18n import _
 
 _COMMON = Path(__file__).with_name("data") / "words.txt"
@@ -40,15 +42,21 @@ def tokenizer_words(path: str) -> Vocabulary:
         raise BadInput("tokenizer", path, _("the extra `text`: pip install 'bide[text]'")) from error
     file = Path(path) / "tokenizer.json" if Path(path).is_dir() else Path(path)
     try:
-        made = Tokenizer.from_file(str(file)) if file.is_file() else Tokenizer.from_pretrained(path)
-    except Exception as error:  # tokenizers raises bare Exceptions
-        raise BadInput("tokenizer", path, _("a tokenizer.json, its folder, or an id"), str(error)[:120]) from error
+        made = Tokenizer.from_file(str(file if file.is_file() else _of_hub(path)))
+    except Exception as error:  # tokenizers and the hub raise what they like
+        allowed = _("a tokenizer.json, its folder, or a Hugging Face id")
+        raise BadInput("tokenizer", path, allowed, first_line(error)) from error
     candidates = sorted({token.lstrip("Ġ▁") for token in made.get_vocab() if token[:1] in ("Ġ", "▁")})
     plain = [word for word in candidates if word.isascii() and word.isalpha() and len(word) > 1]
     found = tuple(word for word in plain if _alone(made, word))
     if len(found) < _FEWEST_WORDS:
         raise BadInput("tokenizer", path, _("a tokenizer with words of one token"), _("leave --tokenizer out"))
     return Vocabulary(found, path)
+
+
+def _of_hub(name: str) -> Path:
+    """Without `Tokenizer.from_pretrained`, which tries for half a minute where there is no network."""
+    return fetched(import_module("huggingface_hub"), name, "tokenizer.json")  # the tokenizers package needs it too
 
 
 def _alone(tokenizer: object, word: str) -> bool:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from bide.calibrate.calibration import Calibration, PointFit
-from bide.calibrate.logs import log_dict
+from bide.calibrate.log_rows import log_dict
 from bide.calibrate.points import OBSERVED
 from bide.calibrate.runs import LeftOut
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from bide.bench.formats.reading import read_runs
 from bide.bench.formats.values import Run
 from bide.calibrate import replay
+from bide.calibrate.doubts import doubts
 from bide.calibrate.law_fit import FittedLaw, fit_law, law_points
-from bide.calibrate.left_out import FEWEST_LEVELS, left_out_predictions, levels, own_spread
-from bide.calibrate.logs import EngineLog, pool_bytes_of, read_log
+from bide.calibrate.left_out import left_out_predictions, own_spread
+from bide.calibrate.log_rows import pool_bytes_of
+from bide.calibrate.logs import EngineLog, read_log
 from bide.calibrate.own_fit import FittedTerm, fit_own, fitted_terms, own_problem, predictions
 from bide.calibrate.points import OBSERVED, Measured
 from bide.calibrate.runs import LeftOut, Usable, sorted_out
@@ -36,10 +38,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 StepLawKind = Literal["roofline", "affine"]
-_FAR_OFF = 0.5
-"""Before a fit: a profile that is so far off says that something else was measured than was said."""
-_SAID_LITTLE = 0.5
-"""A term (or, as relative error, a coefficient) of which the runs took away less is hardly known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +128,7 @@ def calibrate(
     if not usable:
         raise CannotBeMet(_why_none(unused))
     made = _fitted(usable, base, own, step_law)
-    warnings = tuple(_warnings(made, usable))
+    warnings = tuple(doubts(made, usable))
     return replace(
         made,
         deployment=deployment,
@@ -234,39 +232,3 @@ def _point_fits(
     return tuple(
         PointFit(each, row(before, place), row(after, place), row(held_out, place)) for place, each in enumerate(usable)
     )
-
-
-def _warnings(made: Calibration, usable: Sequence[Usable]) -> list[str]:
-    """What makes the profile less than it seems."""
-    found = []
-    count = len(set(levels([each.point for each in usable])))
-    if count < FEWEST_LEVELS:
-        text = _(
-            "levels of load: {n}; an interval of its own needs {least}, until then that of the shipped profile stands"
-        )
-        found.append(text.format(n=count, least=FEWEST_LEVELS))
-    for metric in made.measured_metrics:
-        off = made.error("before", metric)
-        if off is not None and off > _FAR_OFF:
-            text = _(
-                "the profile was {off:.0%} off in {metric} before: check that GPU, model, tp and formats are those"
-            )
-            found.append(text.format(off=off, metric=metric.removesuffix("_s").upper()))
-    found += _unknown(made)
-    versions = {
-        str(each.run.deployment["engine_version"]) for each in usable if each.run.deployment.get("engine_version")
-    }
-    if len(versions) > 1:
-        found.append(_("runs of several engine versions: {versions}").format(versions=", ".join(sorted(versions))))
-    return found
-
-
-def _unknown(made: Calibration) -> list[str]:
-    """Of what these runs say nothing."""
-    if made.law is not None:
-        vague = [n for n, off in made.law.relative_error.items() if not off <= _SAID_LITTLE]
-        text = _("the runs hardly tell {names} apart: measure at other concurrencies and other lengths of prompt")
-        return [text.format(names=", ".join(vague))] if vague else []
-    if made.terms and all(term.learned < _SAID_LITTLE for term in made.terms):
-        return [_("no single term is known by these runs, only what they make together: other loads may differ")]
-    return []

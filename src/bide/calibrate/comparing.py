@@ -180,7 +180,10 @@ def _percents(side: Side, metric: str) -> list[float | None]:
 def _notes(a: Side, b: Side) -> Iterator[str]:
     if a.kind != b.kind or (a.level and b.level and abs(a.level / b.level - 1) > _SAME_LEVEL):
         yield _("the loads differ: {a} and {b}").format(a=_load(a), b=_load(b))
-    for name, x, y in (("prompts", a.prompt_tokens, b.prompt_tokens), ("answers", a.output_tokens, b.output_tokens)):
+    for name, x, y in (
+        (_("prompts"), a.prompt_tokens, b.prompt_tokens),
+        (_("answers"), a.output_tokens, b.output_tokens),
+    ):
         if x and y and abs(x / y - 1) > _OTHER_LENGTHS:
             yield _("{what} differ in length: {a:.0f} and {b:.0f} tokens").format(what=name, a=x, b=y)
     for side in (a, b):

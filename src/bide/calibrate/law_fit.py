@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bide.bench.formats.values import Run
 from bide.calibrate.law_counts import Equations, equations_of
+from bide.calibrate.law_play import early_s, play_errors, play_of
 from bide.calibrate.own_fit import REPEAT
 from bide.calibrate.points import OBSERVED, Measured
 from bide.errors import BadInput
@@ -24,10 +25,6 @@ from bide.simulate.cases import Case, case_of, mix_columns
 from bide.simulate.operating import Mix
 from bide.simulate.pace import Replicas
 from bide.simulate.replica_setup import scheduler_config
-from bide.simulate.scheduler.config import SchedulerConfig
-from bide.simulate.scheduler.cost import StepCost
-from bide.simulate.scheduler.requests import Requests
-from bide.simulate.scheduler.simulate import simulate
 from bide.simulate.solved import SOLVERS
 
 if TYPE_CHECKING:
@@ -42,10 +39,6 @@ FIELDS = tuple(StepLaw.__dataclass_fields__)
 _ROBUST_FROM = 0.1
 _STEPS = (0.1, 0.03)
 """Of a coefficient's scale, for slopes, one after the other: times of a simulation are not smooth close by."""
-_MOST_REQUESTS = 4000
-"""Of a run that are played in each turn."""
-_FURTHEST = 0.5
-"""Log error of a played request beyond which it has no pull: its times are not of this server's making."""
 _LEAST_START = 1e-3
 _SUREST = 1e-3
 """Standard deviation of residuals, at least: clocks and rounding."""
@@ -216,18 +209,6 @@ def _errors_of(data: Residuals, part: Floats) -> dict[str, float]:
     return dict(zip(FIELDS, share.tolist(), strict=True))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Play:
-    """A run's requests as the simulator takes them, and what was measured of them."""
-
-    requests: Requests
-    sent_s: Floats
-    ttft_s: Floats
-    e2e_s: Floats
-    later: Floats
-    weight: float
-
-
 def _by_requests(
     tables: Sequence[RequestTable], counted: Equations, begin: StepLaw, case: Case, scales: Floats
 ) -> FittedLaw:
@@ -239,67 +220,16 @@ def _by_requests(
     import numpy as np
 
     config = scheduler_config(case)
-    plays = [play for table in tables if (play := _play(table, config)) is not None]
+    plays = [play for table in tables if (play := play_of(table, config)) is not None]
     if not plays:
         return FittedLaw(begin, dict.fromkeys(FIELDS, float("inf")), 0)
 
     def data(part: Floats) -> Floats:
         law = _law(part, scales)
-        return np.concatenate([*(_errors(play, law, config) for play in plays), counted.errors(part * scales)])
+        return np.concatenate([*(play_errors(play, law, config) for play in plays), counted.errors(part * scales)])
 
     part = np.array([getattr(begin, name) for name in FIELDS]) / scales
     for step in _STEPS:
         part = _solved(data, part, step)
-    part[-1] = max(0.0, part[-1] + _early_s(plays, _law(part, scales), config) / scales[-1])
+    part[-1] = max(0.0, part[-1] + early_s(plays, _law(part, scales), config) / scales[-1])
     return FittedLaw(_law(part, scales), _errors_of(data, part), sum(len(play.sent_s) for play in plays))
-
-
-def _early_s(plays: Sequence[_Play], law: StepLaw, config: SchedulerConfig) -> float:
-    """How much too early first tokens come, in the middle: what is outside the steps moves all of them alike.
-
-    Runs count by how sure their median is.
-    """
-    import numpy as np
-
-    off = [play.ttft_s - _played(play, law, config)[0] for play in plays]
-    middles = np.array([np.median(each) for each in off])
-    spreads = np.array([np.median(np.abs(each - np.median(each))) for each in off])
-    weights = np.array([len(each) for each in off]) / np.maximum(spreads, 1e-5) ** 2
-    return float((middles * weights).sum() / weights.sum())
-
-
-def _play(table: RequestTable, config: SchedulerConfig) -> _Play | None:
-    """The requests that went well, as they were sent; None where too few are left."""
-    import numpy as np
-
-    ok = (table.status == "ok") & np.isfinite(table.sent_s) & np.isfinite(table.first_token_s)
-    ok &= (table.output_tokens > 0) & (table.prompt_tokens > 0)
-    ok &= table.prompt_tokens + table.output_tokens <= config.max_model_len
-    rows = np.flatnonzero(ok)
-    rows = rows[np.argsort(table.sent_s[rows], kind="stable")][:_MOST_REQUESTS]
-    if len(rows) < 3:
-        return None
-    sent = table.sent_s[rows] - table.sent_s[rows][0]
-    requests = Requests.of(sent, table.prompt_tokens[rows], table.output_tokens[rows])
-    first, last = table.first_token_s[rows] - table.sent_s[rows], table.last_token_s[rows] - table.sent_s[rows]
-    later = (table.output_tokens - table.first_chunk_tokens)[rows].astype(np.float64)
-    return _Play(requests, sent, first, last, later, len(rows) ** -0.5)
-
-
-def _played(play: _Play, law: StepLaw, config: SchedulerConfig) -> tuple[Floats, Floats]:
-    """TTFT and E2E of every request."""
-    cost = StepCost.affine(law.fixed_s, law.per_token_s, law.per_kv_token_s, law.per_sequence_s, config.token_budget)
-    made = simulate(config, cost, play.requests)
-    return made.first_token_s - play.sent_s + law.request_s, made.finish_s - play.sent_s + law.request_s
-
-
-def _errors(play: _Play, law: StepLaw, config: SchedulerConfig) -> Floats:
-    """Logarithms of predicted / measured: TTFT counts as much less as it repeats worse."""
-    import numpy as np
-
-    ttft, e2e = _played(play, law, config)
-    several = play.later > 0
-    tpot = np.log(np.maximum((e2e - ttft)[several], 1e-9) / np.maximum((play.e2e_s - play.ttft_s)[several], 1e-9))
-    first = np.log(np.maximum(ttft, 1e-9) / np.maximum(play.ttft_s, 1e-9)) * (REPEAT["tpot_s"] / REPEAT["ttft_s"])
-    errors = np.clip(np.nan_to_num(np.concatenate([tpot, first])), -_FURTHEST, _FURTHEST)
-    return np.asarray(errors * play.weight)

@@ -1,4 +1,4 @@
-"""An engine's start-up log: what it found of weights, pool, blocks and graphs, beside what was predicted.
+"""An engine's start-up log: what it found of weights, pool, blocks and graphs.
 
 Lines of vLLM 0.5 to 0.33 and SGLang 0.3 to 0.5 (which says GB for 2^30 bytes). Ranks print the same lines: the smallest
 pool and the largest weights are taken.
@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bide.errors import BadInput, BideError
-from bide.facts.deployment import Deployment
+from bide.errors import BadInput
 from bide.i18n import _
-from bide.physics.memory import memory_of
 from bide.units import GIB
 
 _LARGEST_BYTES = 1 << 30
@@ -177,92 +175,3 @@ def settings_of(text: str) -> dict[str, Any]:
         if found and name not in stated and found[1] not in ("None", "auto"):
             stated[name] = read(found[1])
     return stated
-
-
-def pool_bytes_of(log: EngineLog, deployment: Deployment) -> int | None:
-    """The pool of one GPU: as printed, else the printed tokens (or blocks) times what one takes.
-
-    None where neither is there, or where tokens of different layers take differently much.
-    """
-    from bide.physics.kv import kv_need
-
-    if log.pool_bytes is not None:
-        return log.pool_bytes
-    need = kv_need(deployment).per_gpu
-    tokens = log.tokens or (log.blocks * deployment.block_size if log.blocks else None)
-    if tokens is None or need.windows or need.fixed_bytes_per_request:
-        return None
-    return int(tokens * need.growing_bytes_per_token)
-
-
-@dataclass(frozen=True, slots=True)
-class LogRow:
-    """A figure of the log beside the prediction; `low` to `high` where the prediction has an interval."""
-
-    name: str
-    logged: float
-    predicted: float | None
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def ratio(self) -> float | None:
-        """Predicted / logged."""
-        return self.predicted / self.logged if self.predicted is not None and self.logged else None
-
-
-def log_rows(log: EngineLog, deployment: Deployment) -> list[LogRow]:
-    """The figures that the log has. No prediction where the deployment names no GPU that is known."""
-    try:
-        memory = memory_of(deployment)
-    except BideError:
-        memory = None
-    ledger = memory.ledger if memory is not None and memory.size is not None else None
-    predicted: dict[str, float | None] = {
-        "weights_bytes": ledger.weights_bytes if ledger else None,
-        "activation_bytes": ledger.activation_bytes if ledger else None,
-        "runtime_bytes": ledger.runtime_bytes if ledger else None,
-        "graph_bytes": ledger.graph_bytes if ledger else None,
-        "total_bytes": ledger.total_bytes if ledger else None,
-        "pool_bytes": memory.pool_bytes.mid if memory else None,
-        "tokens": memory.pool.tokens if memory else None,
-    }
-    ends: dict[str, tuple[float, float]] = {}
-    if memory is not None:
-        ends["pool_bytes"] = (memory.pool_bytes.low, memory.pool_bytes.high)
-        ends["tokens"] = (memory.pools[0].tokens, memory.pools[2].tokens)
-    if memory is not None and log.concurrency_tokens:
-        requests = memory.requests(log.concurrency_tokens)
-        predicted["concurrency"], ends["concurrency"] = requests.mid, (requests.low, requests.high)
-    names = (
-        "total_bytes",
-        "weights_bytes",
-        "activation_bytes",
-        "runtime_bytes",
-        "graph_bytes",
-        "pool_bytes",
-        "tokens",
-        "concurrency",
-    )
-    rows = []
-    for name in names:
-        logged = getattr(log, name)
-        if logged is not None:
-            low, high = ends.get(name, (None, None))
-            rows.append(LogRow(name, float(logged), predicted.get(name), low, high))
-    return rows
-
-
-def log_dict(log: EngineLog, deployment: Deployment) -> dict[str, Any]:
-    return {
-        "path": log.path,
-        "engine": log.engine,
-        "version": log.version,
-        "settings": dict(log.settings),
-        "pool_bytes_per_gpu": pool_bytes_of(log, deployment),
-        "blocks": log.blocks,
-        "figures": {
-            row.name: {"logged": row.logged, "predicted": row.predicted, "low": row.low, "high": row.high}
-            for row in log_rows(log, deployment)
-        },
-    }

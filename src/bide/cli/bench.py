@@ -14,7 +14,7 @@ import click
 from bide.cli.bench_live import Live
 from bide.cli.bench_options import ask, bench_options, target
 from bide.cli.options import Written, json_option, outputs_option
-from bide.cli.output import json_text, note, print_json, print_table, say, write_file, write_output, writing
+from bide.cli.output import json_text, note, print_json, print_table, say, say_facts, write_file, write_output, writing
 from bide.errors import BadInput, BideError
 from bide.i18n import _
 
@@ -48,13 +48,23 @@ def command(
     """Measure, print, write. Exit 1: no load met the objectives, or nothing succeeded."""
     if selftest:
         return _selftest(as_json)
-    made = _measured(url, asked)
+    made, journal = _measured(url, asked)
+    if made.cells[-1].interrupted and not any(cell.outcomes for cell in made.cells):
+        raise KeyboardInterrupt  # cut short before there was anything to show
     if as_json:
         print_json("bench", made.to_dict())
     else:
         _print(made)
     _write_all(made, output, vllm_json)
+    if journal is not None:
+        _say_where(made, journal)
     return _exit_code(made)
+
+
+def _say_where(made: Bench, journal: Path) -> None:
+    note(_("wrote {path}").format(path=journal))
+    if any(cell.interrupted for cell in made.cells):
+        note(_("to complete it: bide bench --resume {path}").format(path=journal))
 
 
 def _exit_code(made: Bench) -> int:
@@ -64,7 +74,8 @@ def _exit_code(made: Bench) -> int:
     return 0 if met and any(row.ok for cell in made.cells for row in cell.outcomes) else 1
 
 
-def _measured(url: str | None, asked: dict[str, Any]) -> Bench:
+def _measured(url: str | None, asked: dict[str, Any]) -> tuple[Bench, Path | None]:
+    """The run, and its journal."""
     for name in _THREADS:
         os.environ.setdefault(name, "1")
     from bide.bench.session import bench, resume
@@ -75,12 +86,12 @@ def _measured(url: str | None, asked: dict[str, Any]) -> Bench:
             from bide.bench.journal import read_journal
 
             url = url or str(read_journal(asked["resume"]).settings["url"])
-            return resume(target(url, asked), asked["resume"], live)
+            return resume(target(url, asked), asked["resume"], live), asked["resume"]
         if not url:
             raise BadInput("url", None, _("a server such as http://localhost:8000"))
         journal = None if asked["no_journal"] else asked["journal"] or _journal_name()
         server, wanted = target(url, asked), ask(asked)
-        return bench(server, wanted, journal, live)
+        return bench(server, wanted, journal, live), journal
     finally:
         live.clear()
 
@@ -104,8 +115,7 @@ def _print(made: Bench) -> None:
     shown = words.shown_cell(made)
     print_table(*words.latency_table(shown))
     click.echo()
-    for name, text in facts(shown):
-        say(f"{name:12} {text}", hang=13)
+    say_facts(facts(shown))
     click.echo()
     for line in words.endnotes(made, shown):
         say(line, hang=2)

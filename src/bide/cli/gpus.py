@@ -98,7 +98,8 @@ def _kind(source: Source) -> str:
 def _price_row(number: int, gpu: Gpu) -> list[str]:
     price = gpu.prices[number]
     high = f" - {numeral(price.usd_per_hour_high, '.2f')}" if price.usd_per_hour_high > price.usd_per_hour else ""
-    value = f"{numeral(price.usd_per_hour, '.2f')}{high} USD/h{'' if price.source.verified else ' ?'}"
+    asked = _("{usd} USD/h").format(usd=numeral(price.usd_per_hour, ".2f") + high)
+    value = asked if price.source.verified else f"{asked} ?"
     source = price.source
     return [_("price"), value, _kind(source), source.checked, f"{price.provider}: {source.text}"]
 

@@ -52,10 +52,14 @@ class _Everything(LazyGroup):
             return BROKEN_PIPE
 
 
-def _open_stdout() -> None:
-    """A stdout that takes every character (`?` for what its encoding has not), and one where it was closed."""
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the process lives
+def _open_streams() -> None:
+    """A stdout that takes every character (`?` for what its encoding has not), and nothing in place of closed ones.
+
+    A closed stdin stays one: who reads from it says so.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # until the process ends
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 
@@ -92,7 +96,7 @@ def _help_unless_called(context: click.Context) -> None:
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line on `args` (None: the process's) and return its exit code. Never raises a BideError."""
     asked, given = language.taken(sys.argv[1:] if args is None else args)
-    _open_stdout()
+    _open_streams()
     try:
         language.speak(asked)
         result = group().main(args=given, prog_name="bide", standalone_mode=False)

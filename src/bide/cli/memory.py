@@ -29,7 +29,12 @@ _SUFFIXES = (".html", ".md", ".json", ".csv", ".png", ".svg")
 @click.option("--context", metavar="TOKENS[,..]", help=_("Contexts to show (2k,8k,32k,128k)."))
 @click.option("--mean-tokens", type=TOKENS, help=_("Mean context of a request: allocation as tokens come (paged)."))
 @click.option("--service", multiple=True, metavar="NAME:TOKENS:USERS", help=_("A service that shares the GPUs."))
-@click.option("--services", type=click.Path(path_type=Path), help=_("The same as a YAML list: name, tokens, users."))
+@click.option(
+    "--services",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=_("The same as a YAML list: name, tokens, users."),
+)
 @profile_option
 @batch_option
 @json_option

@@ -61,6 +61,14 @@ def say(text: str, hang: int = 0) -> None:
     click.echo(fold.fill(text))
 
 
+def say_facts(facts: Iterable[tuple[str, str]], least: int = 12) -> None:
+    """A paragraph each, the names in a column as wide as the longest is in the chosen language."""
+    named = list(facts)
+    width = max([least, *(len(name) for name, text in named)])
+    for name, text in named:
+        say(f"{name:{width}} {text}", hang=width + 1)
+
+
 def _columns() -> int | None:
     """The terminal's columns; None where stdout is no terminal and COLUMNS does not say."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS"):

@@ -105,7 +105,8 @@ def _asked_file(service_file: Path | None, interactive: bool) -> Path:
     """The file that was given; one that is made by asking, where that is wanted or nobody gave one at a terminal."""
     if service_file is not None and not interactive:
         return service_file
-    if not (interactive or (sys.stdin.isatty() and sys.stderr.isatty())):
+    at_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+    if not (interactive or at_terminal):
         raise click.UsageError(_("a service file is missing; --interactive makes one"), click.get_current_context())
     from bide.cli.plan_interactive import ask_for_file
 

@@ -5,6 +5,8 @@ The questions go to stderr, so that what the plan prints on stdout can be piped.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -82,11 +84,35 @@ def _checked(field: str, answer: str) -> str:
 def _ask(question: str, default: str, read: Callable[[str], Answer]) -> Answer:
     """What `read` makes of the answer; asks again where it is wrong."""
     while True:
-        answer: str = click.prompt(question, default=default, show_default=bool(default), err=True)
+        answer = _answer(question, default)
         try:
-            return read(answer.strip())
+            return read(answer)
         except BadInput as error:
             note(_("error: {message}").format(message=error))
+
+
+def _answer(question: str, default: str) -> str:
+    """One line; `default` for an empty one. Raises BadInput where the lines end, click.Abort for Ctrl-C."""
+    if sys.stdin is None:
+        raise _ended(question)
+    try:
+        typed: str = click.prompt(question, default=default, show_default=bool(default), err=True)
+    except click.Abort as abort:
+        if not isinstance(abort.__context__, EOFError):
+            raise
+        click.echo(err=True)
+        raise _ended(question) from abort
+    return typed.strip() or default
+
+
+def _ended(question: str) -> BadInput:
+    """Where the lines end at a question."""
+    return BadInput(
+        _("answers"),
+        None,
+        _("a line for each question; an empty one takes what stands in brackets"),
+        _("the input ended at: {question}; no file was written").format(question=question),
+    )
 
 
 def _where(suggested: Path | None) -> Path:
@@ -95,8 +121,20 @@ def _where(suggested: Path | None) -> Path:
 
     while True:
         path = _ask(_("File to write"), str(suggested or _FILE), file_path)
-        if not path.exists() or click.confirm(_("{file} exists. Overwrite it?").format(file=path), err=True):
+        if not os.path.exists(path) or _may_overwrite(path):
             return path
+
+
+def _may_overwrite(path: Path) -> bool:
+    """Whether a plain yes was said; asked again where it was neither yes nor no."""
+    yes, no = ("y", "yes", _("yes")), ("n", "no", _("no"))
+
+    def read(answer: str) -> bool:
+        if answer.lower() not in (*yes, *no):
+            raise BadInput(_("answer"), answer, "y, n")
+        return answer.lower() in yes
+
+    return _ask(_("{file} exists. Overwrite it?").format(file=path), "n", read)
 
 
 def _write(path: Path, text: Callable[[Path], str]) -> Path:
@@ -104,8 +142,9 @@ def _write(path: Path, text: Callable[[Path], str]) -> Path:
     while True:
         try:
             path.write_text(text(path), encoding="utf-8")
-        except OSError as error:
-            note(_("error: {message}").format(message=f"{path}: {error.strerror or error}"))
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            why = getattr(error, "strerror", None) or str(error)
+            note(_("error: {message}").format(message=f"{path}: {why}"))
             path = _where(None)
             continue
         note(_("wrote {path}").format(path=path))

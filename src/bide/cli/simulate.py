@@ -11,7 +11,7 @@ import click
 
 from bide.cli.collecting import few_collections
 from bide.cli.options import POSITIVE, Quantity, deployment_options, json_option, outputs_option, profile_option
-from bide.cli.output import json_text, print_json, print_table, say, write_output, writing
+from bide.cli.output import json_text, print_json, print_table, say, say_facts, write_output, writing
 from bide.errors import BadInput
 from bide.i18n import _
 from bide.units import parse_bytes, parse_seconds
@@ -184,8 +184,7 @@ def _print(made: Simulation) -> None:
     click.echo()
     print_table(*words.latency_table(made.summary))
     click.echo()
-    for name, text in words.facts(made):
-        say(f"{name:12} {text}", hang=13)
+    say_facts(words.facts(made))
     click.echo()
     for line in words.endnotes(made):
         say(line, hang=2)

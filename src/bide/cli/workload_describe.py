@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bide.cli.options import json_option, output_option
-from bide.cli.output import json_text, print_json, print_table, say, write_output
+from bide.cli.output import json_text, print_json, print_table, say, say_facts, write_output
 from bide.cli.workload_flags import reading_options
 from bide.i18n import _
 
@@ -67,8 +67,7 @@ def _print(said: WorkloadSaid) -> None:
     click.echo()
     print_table(*words.length_table(said.description))
     click.echo()
-    for name, text in words.facts(said.description):
-        say(f"{name:12} {text}", hang=13)
+    say_facts(words.facts(said.description))
     for table in (words.arrival_table(said.description), words.reuse_table(said.description)):
         if table:
             click.echo()

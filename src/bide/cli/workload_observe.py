@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bide.cli.options import TOKENS, json_option, output_option
-from bide.cli.output import json_text, note, print_json, print_table, say, write_output
+from bide.cli.output import json_text, note, print_json, print_table, say, say_facts, write_output
 from bide.errors import BadInput
 from bide.i18n import _
 from bide.units import parse_seconds
@@ -41,7 +41,12 @@ _TOKEN_ENV = "BIDE_PROMETHEUS_TOKEN"
     metavar="VARIABLE",
     help=_("Variable that holds a bearer token ({name}).").format(name=_TOKEN_ENV),
 )
-@click.option("--ca-file", type=click.Path(path_type=Path, dir_okay=False), help=_("Certificates to trust (PEM)."))
+@click.option(
+    "--ca-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help=_("Certificates to trust (PEM)."),
+)
 @click.option("--timeout", default="30s", metavar="TIME", help=_("Longest wait for one answer (30s by default)."))
 @click.option("--gpu", "gpus", multiple=True, metavar="GPU", help=_("GPU for the service file. Repeatable."))
 @json_option
@@ -173,8 +178,7 @@ def _print(seen: Observation) -> None:
             click.echo()
             print_table(*table)
     click.echo()
-    for name, text in words.facts(seen):
-        say(f"{name:13} {text}", hang=14)
+    say_facts(words.facts(seen), least=13)
     click.echo()
     for line in words.endnotes(seen):
         say(f"- {line}", hang=2)

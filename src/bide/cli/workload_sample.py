@@ -154,6 +154,7 @@ def _tell(trace: Trace, recorded: Trace | None, written: dict[str, Any], as_json
         about = {"recorded": before.to_dict() if before else None, "drawn": drawn.to_dict()}
         print_json("workload.sample", {"written": written, "source": str(trace.source), **about})
         return
+    from bide.report.words import assumption_line
     from bide.report.workload_text import comparison
 
     say(
@@ -164,5 +165,6 @@ def _tell(trace: Trace, recorded: Trace | None, written: dict[str, Any], as_json
     click.echo()
     print_table(*comparison(before, drawn))
     click.echo()
-    for line in (*trace.notes, *(_("Assumed: {assumption}").format(assumption=a) for a in trace.assumptions)):
+    assumed = (_("Assumed: {assumption}").format(assumption=assumption_line(each)) for each in trace.assumptions)
+    for line in (*trace.notes, *assumed):
         say(line, hang=2)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Literal
 
 from bide.errors import BadInput, UnknownName
 from bide.facts.catalogue import table
-from bide.i18n import _
+from bide.i18n import _, cached_by_language
 from bide.sourced import Assumption, Source
 from bide.units import GIB
 
@@ -225,7 +224,7 @@ def engine(name: str = "vllm", version_text: str | None = None) -> Engine:
     return _engine(canonical, version_text)
 
 
-@lru_cache(maxsize=256)
+@cached_by_language(256)
 def _engine(name: str, version_text: str | None) -> Engine:
     facts = table(f"engines/{name}.json")
     newest = facts["newest"]

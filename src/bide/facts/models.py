@@ -12,7 +12,7 @@ from bide.errors import UnknownName
 from bide.facts.catalogue import table
 from bide.facts.codec import decode
 from bide.facts.model import Model
-from bide.i18n import _
+from bide.i18n import _, cached_by_language
 from bide.sourced import Source
 
 _SUFFIXES = ("-instruct", "-it", "-chat", "-hf", "-base", "-thinking")
@@ -113,7 +113,7 @@ def _modified(path: str) -> float:
         return 0.0
 
 
-@lru_cache(maxsize=1024)
+@cached_by_language(1024)
 def _load_path(path: str, modified: float) -> Model:
     from bide.facts.hf import from_config
     from bide.facts.hf.source import read_model_files
@@ -122,11 +122,11 @@ def _load_path(path: str, modified: float) -> Model:
     return from_config(config, path, quantisation_config=quantisation, source=source)
 
 
-@lru_cache(maxsize=64)
+@cached_by_language(64)
 def hub_model(name: str) -> Model:
-    """The model of a Hugging Face id (extra `hub`). Raises BadInput."""
+    """The model of a Hugging Face id (extra `hub`), never of a path. Raises BadInput."""
     from bide.facts.hf import from_config
-    from bide.facts.hf.source import read_model_files
+    from bide.facts.hf.source import read_from_hub
 
-    config, quantisation, source = read_model_files(name)
+    config, quantisation, source = read_from_hub(name)
     return from_config(config, name, quantisation_config=quantisation, source=source)

@@ -73,17 +73,21 @@ class Rule:
 class _Patterns:
     """Neighbouring rules that give the same format and cannot be looked up by name.
 
-    Globs with one `*`, at the end, are kept as `prefixes`: most of a ModelOpt list.
+    Globs with one `*`, at the end, are kept as `prefixes`: most of a ModelOpt list. `*x*` is kept as x in `inner`:
+    all of an AutoAWQ list.
     """
 
     order: int
     format: Format | None
     prefixes: tuple[str, ...]
+    inner: tuple[str, ...]
     globs: re.Pattern[str] | None
     expressions: tuple[re.Pattern[str], ...]
 
     def match(self, name: str, spelt: str) -> bool:
-        if spelt.startswith(self.prefixes) or (self.globs is not None and self.globs.match(spelt)):
+        if spelt.startswith(self.prefixes) or any(part in spelt for part in self.inner):
+            return True
+        if self.globs is not None and self.globs.match(spelt):
             return True
         return any(expression.match(way) for expression in self.expressions for way in spellings(name))
 
@@ -173,8 +177,13 @@ def _compiled(order: int, rules: list[Rule]) -> _Patterns:
     texts = [rule.pattern for rule in rules]
     globs = [part for text in texts if not text.startswith("re:") for part in parts(canonical(text))]
     prefixes = tuple(glob[:-1] for glob in globs if glob.endswith("*") and not _is_pattern(glob[:-1]))
-    rest = [glob for glob in globs if _is_pattern(glob[:-1])]
+    inner = tuple(glob[1:-1] for glob in globs if _is_inner(glob))
+    rest = [glob for glob in globs if _is_pattern(glob[:-1]) and not _is_inner(glob)]
     # A glob of a parent (`layers.*.self_attn`) stands for all that lies within it.
     whole = "|".join(translate(way) for glob in rest for way in (glob, f"{glob}.*"))
     expressions = tuple(re.compile(text[3:]) for text in texts if text.startswith("re:"))
-    return _Patterns(order, rules[0].format, prefixes, re.compile(whole) if whole else None, expressions)
+    return _Patterns(order, rules[0].format, prefixes, inner, re.compile(whole) if whole else None, expressions)
+
+
+def _is_inner(glob: str) -> bool:
+    return len(glob) > 2 and glob[0] == glob[-1] == "*" and not _is_pattern(glob[1:-1])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from bide.facts.deployment import Deployment
 from bide.facts.kv_formats import kv_format
 from bide.facts.layers import Cost, KvFormat, LayerGroup, Window, total_cost
 from bide.facts.model import Model
-from bide.physics.same import Same
+from bide.physics.same import Same, kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ def kv_need(deployment: Deployment) -> KvNeed:
     return _kv_need(Same(deployment.model), kv, deployment.speculative_tokens, tp, pp)
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _kv_need(model: Same[Model], kv: KvFormat, speculative_tokens: int, tp: int, pp: int) -> KvNeed:
     groups = cached_groups(model.value, speculative_tokens)
     return KvNeed(total_cost(groups, kv, 1), _divided(total_cost(groups, kv, tp), pp))

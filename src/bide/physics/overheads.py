@@ -18,7 +18,7 @@ from bide.facts.formats import served_scheme
 from bide.facts.model import Model
 from bide.i18n import _
 from bide.physics.model_runner import second_runner
-from bide.physics.same import Same
+from bide.physics.same import Same, kept
 from bide.physics.towers import has_tower, tower_bytes
 from bide.units import GIB
 
@@ -157,7 +157,7 @@ def per_layer_channels(model: Model) -> int:
     return _per_layer_channels(Same(model))
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _per_layer_channels(kept: Same[Model]) -> int:
     named = (tensor for tensor in kept.value.tensors if tensor.module.endswith("embed_tokens_per_layer"))
     return sum(tensor.cols for tensor in named)
@@ -174,7 +174,7 @@ def _routed_width(deployment: Deployment) -> int:
     return 0 if packed else model.moe.experts_per_token * model.hidden_size
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _width_of(kept: Same[Model]) -> int:
     model = kept.value
     dense: dict[str, int] = {}

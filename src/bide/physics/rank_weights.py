@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from bide.facts.model import Model
 from bide.facts.module_names import FUSED
 from bide.facts.quantisation import Quantisation
 from bide.i18n import _
-from bide.physics.same import Same
+from bide.physics.same import Same, kept
 from bide.physics.shards import Share, shares, stage_layers, ways
 from bide.physics.weights import Stored, active_fraction, is_read, stored_tensors
 from bide.units import GIB, MIB
@@ -107,7 +106,7 @@ def rank_bytes(model: Model, quantisation: Quantisation | None, layout: Layout) 
     return _rank_bytes(Same(model), Same(quantisation), layout)
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _rank_bytes(kept: Same[Model], quantisation: Same[Quantisation | None], layout: Layout) -> RankWeights:
     model = kept.value
     dtype = layout.dtype or ("bf16" if model.dtype == "fp32" else model.dtype)

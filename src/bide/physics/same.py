@@ -1,10 +1,14 @@
-"""Keys for kept answers: models are too big to hash for every question."""
+"""Answers about a model, kept for whoever asks again. Models are too big to hash for every question."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import _lru_cache_wrapper, lru_cache
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
+Made = TypeVar("Made")
+_caches: list[Callable[[], None]] = []
 
 
 class Same(Generic[Value]):
@@ -20,3 +24,20 @@ class Same(Generic[Value]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Same) and self.value is other.value
+
+
+def kept(most: int) -> Callable[[Callable[..., Made]], _lru_cache_wrapper[Made]]:
+    """`functools.lru_cache` for functions of `Same` models, until `forget`."""
+
+    def decorate(make: Callable[..., Made]) -> _lru_cache_wrapper[Made]:
+        made = lru_cache(maxsize=most)(make)
+        _caches.append(made.cache_clear)
+        return made
+
+    return decorate
+
+
+def forget() -> None:
+    """Let go of all that is kept, and of the models: for a process that is shown other people's models all day."""
+    for clear in _caches:
+        clear()

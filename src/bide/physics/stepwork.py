@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from bide.errors import CannotBeMet
@@ -28,7 +27,7 @@ from bide.i18n import _
 from bide.physics.kv import kv_need
 from bide.physics.pool import deployment_weights
 from bide.physics.reached import on_nvlink
-from bide.physics.same import Same
+from bide.physics.same import Same, kept
 from bide.physics.steptime import Amounts
 from bide.physics.weights import Stored, active_fraction, is_read, stored_tensors
 
@@ -135,7 +134,7 @@ def _exchange_bytes(model: Model, groups: int) -> float:
     return 2 * reached * len(model.moe.layers) * model.hidden_size * _ACTIVATION_BYTES
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _token_flops(model: Same[Model], scheme: Same[Quantisation | None]) -> tuple[dict[str, float], dict[str, float]]:
     """Two operations for each parameter that a token passes through, head apart, by storage family: dense, routed."""
     dense: dict[str, float] = {}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 from bide.facts.deployment import Deployment
 from bide.facts.engines import MemoryRules
 from bide.facts.model import Model
-from bide.physics.same import Same
+from bide.physics.same import Same, kept
 
 _ACTIVATION_BYTES = 2
 _PATCHES_PER_TOKEN = 4
@@ -39,7 +38,7 @@ def _of_family(model: Model, table: Iterable[tuple[str, int]], otherwise: int) -
     return next((value for family, value in table if model.family.startswith(family)), otherwise)
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _tower(kept: Same[Model]) -> tuple[int, int, int]:
     """Channels of the widest feed-forward, of those that TP divides and those that it copies, and the hidden size."""
     inputs: dict[str, tuple[int, bool]] = {}

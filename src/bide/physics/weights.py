@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from bide.facts.layers import DTYPE_BYTES
 from bide.facts.model import Component, Model, Part, Tensor
 from bide.facts.quantisation import Format, Quantisation
-from bide.physics.same import Same
+from bide.physics.same import Same, kept
 
 NAMED_ONLY = ("lm_head", "router")
 """Components that schemes leave alone unless they name them."""
@@ -79,7 +78,7 @@ def weigh(model: Model, quantisation: Quantisation | None, dtype: str | None = N
     return _weigh(Same(model), Same(quantisation), dtype or model.dtype)
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _weigh(model: Same[Model], quantisation: Same[Quantisation | None], dtype: str) -> Weights:
     sums: dict[tuple[Component, Part], list[float]] = {}
     for stored in _stored_tensors(model, quantisation, dtype):
@@ -133,7 +132,7 @@ def stored_tensors(model: Model, quantisation: Quantisation | None, dtype: str |
     return _stored_tensors(Same(model), Same(quantisation), dtype or model.dtype)
 
 
-@lru_cache(maxsize=256)
+@kept(256)
 def _stored_tensors(model: Same[Model], quantisation: Same[Quantisation | None], dtype: str) -> tuple[Stored, ...]:
     return tuple(_split(model.value, quantisation.value, dtype))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from bide.plan.answer import Option, Plan, Row, ServicePlan
+from bide.plan.answer import Plan, ServicePlan
 from bide.plan.asked_dict import service_dict
-from bide.plan.details_dict import details_dict, reading_dict, span_dict
+from bide.plan.details_dict import details_dict, reading_dict, row_dict, span_dict
 from bide.plan.flags import serve_command, serving
+from bide.plan.measured.as_dict import measured_dict
+from bide.plan.measured.capacity import measured_of
 from bide.plan.operation_dict import (
     cost_dict,
     mixed_dict,
@@ -17,6 +19,7 @@ from bide.plan.operation_dict import (
     source_dict,
     verified_dict,
 )
+from bide.plan.option import Option
 from bide.plan.pools_dict import pools_dict
 from bide.plan.question import Service
 from bide.workload.requests import LengthSummary, summarise
@@ -57,7 +60,8 @@ def _service(plan: ServicePlan) -> dict[str, Any]:
         "workload": _workload(service),
         "chosen": _option(plan.chosen) if plan.chosen else None,
         "others": [_option(option) for option in plan.others],
-        "fleets": [_row(row) for row in plan.rows],
+        "fleets": [row_dict(row) for row in plan.rows],
+        "fleets_around": [row_dict(row) for row in plan.around],
         "verified": verified_dict(plan.verified) if plan.verified else None,
         **details_dict(plan),
         "mixed": mixed_dict(plan.mixed) if plan.mixed else None,
@@ -87,6 +91,7 @@ def _lengths(lengths: LengthSummary) -> dict[str, float]:
 
 def _option(option: Option) -> dict[str, Any]:
     candidate, memory = option.candidate, option.candidate.memory
+    measured = measured_of(candidate)
     return {
         "name": option.name,
         "gpu": candidate.gpu.id,
@@ -107,6 +112,7 @@ def _option(option: Option) -> dict[str, Any]:
             "ledger": memory.ledger.to_dict(),
         },
         "reading": reading_dict(option.reading),
+        "measured": measured_dict(measured) if measured else None,
         "highest_kept_rps_per_replica": span_dict(option.kept_rps),
         "highest_stable_rps_per_replica": span_dict(option.highest_stable_rps),
         "cost": cost_dict(option.cost) if option.cost else None,
@@ -121,16 +127,3 @@ def _serve(option: Option) -> dict[str, Any]:
         return {"serve": None, "serve_remarks": []}
     deployment = option.candidate.deployment
     return {"serve": serve_command(deployment), "serve_remarks": list(serving(deployment).remarks)}
-
-
-def _row(row: Row) -> dict[str, Any]:
-    return {
-        "gpus": row.gpus,
-        "replicas": row.replicas,
-        "prefill_replicas": row.pair.prefill if row.pair else None,
-        "decode_replicas": row.pair.decode if row.pair else None,
-        "running_requests_per_gpu": row.running_per_gpu,
-        "kept": row.met,
-        "kept_surely": row.met_surely,
-        **reading_dict(row.reading),
-    }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bide.plan.day import HOURS, Day
@@ -59,6 +60,22 @@ class Autoscaling:
         if self.usd_per_gpu_hour is None:
             return None
         return (self.fixed_gpu_hours - gpu_hours) * _DAYS_PER_MONTH * self.usd_per_gpu_hour
+
+
+def together(kinds: Sequence[Autoscaling]) -> Autoscaling:
+    """Kinds of replica that follow the same day side by side, as one fleet; the growth is that of the steeper."""
+    first = kinds[0]
+    return Autoscaling(
+        replicas_by_hour=tuple(map(sum, zip(*(kind.replicas_by_hour for kind in kinds), strict=True))),
+        fixed_replicas=sum(kind.fixed_replicas for kind in kinds),
+        min_replicas=sum(kind.min_replicas for kind in kinds),
+        fixed_gpu_hours=sum(kind.fixed_gpu_hours for kind in kinds),
+        scheduled_gpu_hours=sum(kind.scheduled_gpu_hours for kind in kinds),
+        reactive_gpu_hours=sum(kind.reactive_gpu_hours for kind in kinds),
+        scale_up_s=first.scale_up_s,
+        growth=max(kind.growth for kind in kinds),
+        usd_per_gpu_hour=first.usd_per_gpu_hour,
+    )
 
 
 @dataclass(frozen=True, slots=True)

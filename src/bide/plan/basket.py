@@ -44,9 +44,9 @@ _TURNS = 2 * 3 * 5 * 7
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Of the requests, one in so many; in turn or drawn."""
+    """Of the requests, one in so many (not necessarily a whole number); in turn or drawn."""
 
-    one_in: int = 1
+    one_in: float = 1
     at_random: bool = False
 
 
@@ -124,21 +124,23 @@ def basket_with(service: Service, requests: int, share: Share = WHOLE) -> Basket
     return _taken(whole, rows, whole.gaps_s[rows])
 
 
-def stream_of(service: Service, requests: int) -> Basket:
-    """So many requests as they come to a fleet, in which no replica meets the same ones in every round.
+def stream_of(service: Service, requests: int, share: Share = WHOLE) -> Basket:
+    """So many requests as they come to a fleet or to a part of it, in which no replica meets the same in every round.
 
     Kept for the next candidate. The workload is cut to a number that none of 2, 3, 5 and 7 divides: those who take
     turns come by all of it.
     """
-    return _stream_of(Same(service), requests)
+    return _stream_of(Same(service), requests, share)
 
 
-@lru_cache(maxsize=32)
-def _stream_of(kept: Same[Service], requests: int) -> Basket:
+@lru_cache(maxsize=64)
+def _stream_of(kept: Same[Service], requests: int, share: Share) -> Basket:
     service = kept.value
     arrival_s = service.workload.arrivals_s(1.0)
     there = next(count for count in range(len(arrival_s), 0, -1) if gcd(count, _TURNS) == 1)
     whole = Basket(_traffic(service, arrival_s), tuple(group.rows for group in service.classes))
+    if share.one_in > 1:
+        return _taken(whole, *_dealt(arrival_s[:there], share, requests))
     rows = _rows(there, requests)
     return _taken(whole, rows, whole.gaps_s[rows])
 
@@ -153,7 +155,7 @@ def _dealt(arrival_s: Floats, share: Share, requests: int) -> tuple[Ints, Floats
 
     there = next(count for count in range(len(arrival_s), 0, -1) if count % 2 and count % 3)
     count = max(there, requests)
-    steps = np.full(count, share.one_in)
+    steps = np.diff(np.floor(np.arange(count + 1) * share.one_in)).astype(np.int64)
     if share.at_random:
         steps = np.random.default_rng(_SEED).geometric(1 / share.one_in, count)
     place = np.cumsum(steps)

@@ -9,16 +9,22 @@ from bide.facts.gpus import Gpu
 from bide.plan.disaggregated.offer import PooledOffer, pooled_offer
 from bide.plan.offer import GpuOffer, Reached, Search, Terms
 from bide.plan.question import Service
+from bide.runners import portion
+
+_POOLED = 0.7
+"""Of the time that both take."""
 
 
 def offer_of(item: tuple[Service, Gpu], terms: Terms) -> GpuOffer:
     """The best of either, as far as the service allows it."""
     service, gpu = item
-    search = Search(service, gpu, terms)
-    found = search.offer() if service.colocated else search.nothing()
+    search, pooled = Search(service, gpu, terms), _POOLED if service.colocated else 1.0
     if not service.may_disaggregate:
-        return found
-    return _with(found, pooled_offer(service, gpu, search.candidates, terms, found.reached))
+        return search.offer()
+    with portion(1 - pooled):
+        found = search.offer() if service.colocated else search.nothing()
+    with portion(pooled):
+        return _with(found, pooled_offer(service, gpu, search.candidates, terms, found.reached))
 
 
 def _with(found: GpuOffer, pooled: PooledOffer) -> GpuOffer:

@@ -196,6 +196,8 @@ def _deployment(service: Service, gpu: Gpu, setting: Raw) -> Deployment | Reject
         longest=longest, limit=deployment.max_model_len
     )
     nearest = _("A model with a longer context, or requests cut off there (lengths: max).")
+    if "max_model_len" in service.engine:
+        nearest = _("A larger max_model_len, or requests cut off there (lengths: max).")
     name = name_of(gpu, setting, deployment.replica_gpus)
     return Rejection(name, reason + ".", longest, deployment.max_model_len, "tokens", nearest)
 
@@ -227,15 +229,24 @@ def _without_pool(name: str, service: Service, memory: Memory) -> Rejection | No
 
 
 def _largest_request(name: str, service: Service, memory: Memory) -> Rejection | None:
-    """None where the pool holds the longest request at least once, even at its low end."""
-    longest = service.workload.largest_tokens
-    if memory.requests(longest).low >= 1:
+    """None where the pool holds the longest request at least once, even at its low end.
+
+    vLLM starts only where it holds one of max_model_len (v1/core/kv_cache_utils.py _check_enough_kv_cache_memory).
+    """
+    longest, deployment = service.workload.largest_tokens, memory.deployment
+    if memory.requests(longest).low < 1:
+        text = _("the longest request, {tokens:,} tokens, needs {needed} GiB of cache; the pool may have {there}")
+        nearest = _("More GPUs a replica (tp), an fp8 cache, or smaller weights.")
+    elif deployment.engine.name == "vllm" and memory.requests(deployment.max_model_len).low < 1:
+        longest = deployment.max_model_len
+        text = _(
+            "vLLM starts only where {tokens:,} tokens (max_model_len) fit: {needed} GiB; the pool may have {there}"
+        )
+        nearest = _("A shorter max_model_len, more GPUs a replica (tp), or an fp8 cache.")
+    else:
         return None
     needed, available = memory.pool.request_bytes(longest), memory.pool_bytes.low
-    reason = _("the longest request, {tokens:,} tokens, needs {needed} GiB of cache; the pool may have {there}").format(
-        tokens=longest, needed=format_gib(needed), there=format_gib(available)
-    )
-    nearest = _("More GPUs a replica (tp), an fp8 cache, or smaller weights.")
+    reason = text.format(tokens=longest, needed=format_gib(needed), there=format_gib(available))
     return Rejection(name, reason + ".", needed, available, "bytes", nearest)
 
 

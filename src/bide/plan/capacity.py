@@ -26,13 +26,16 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 
 from bide.plan.asks import Asks, Probe, asks_of
 from bide.plan.basket import Basket, Share, basket_of
-from bide.plan.bounds import kept_bound_rps
+from bide.plan.bounds import Work, kept_bound_rps, work_of
 from bide.plan.candidate import Candidate, End
 from bide.plan.question import Goodput
 from bide.plan.remembered import Runs, runs_of
+from bide.plan.replica_state import replica_state
+from bide.plan.thresholds import ReplicaState
 from bide.plan.trial import Seen, highest_rps, saturated, watch
 from bide.simulate.fleet.rules import RouterName
 from bide.simulate.replica_setup import ReplicaSetup
@@ -94,7 +97,11 @@ class Capacity:
     def bound_rps(self, asks: Asks = ()) -> float:
         """What no grid rate at which `asks` are kept exceeds, without a simulation; 0 where none is."""
         setup = self.setup("likely")
-        return min(FULLEST * highest_rps(setup, self.basket), kept_bound_rps(setup, self.basket, asks))
+        return min(FULLEST * highest_rps(setup, self.basket), kept_bound_rps(setup, self.basket, asks, self._work))
+
+    @cached_property
+    def _work(self) -> Work:
+        return work_of(self.setup("likely"), self.basket)
 
     def saturated_rps(self, end: End = "likely") -> float:
         """Requests a second at which a replica works off a backlog."""
@@ -129,6 +136,10 @@ class Capacity:
         if key not in found:
             found[key] = watch(self.simulated(end), self.served(replicas, times), self.probes, requests_per_s)
         return found[key]
+
+    def state(self, requests_per_s: float, replicas: int) -> ReplicaState:
+        """What an autoscaler reads off one replica of so many."""
+        return replica_state(self.setup("likely"), self.served(replicas), requests_per_s)
 
     def value(self, requests_per_s: float, probe: Probe, end: End = "likely", replicas: int = 1) -> float:
         """What is promised of `probe` at an end (what other runs stay below), infinite where the replica is too busy.

@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from bide.plan.answer import Option
 from bide.plan.asks import asks_of
 from bide.plan.candidate import Candidate, members
 from bide.plan.capacity import Capacity
 from bide.plan.cost import price_of
 from bide.plan.offer import Terms, option_of
+from bide.plan.option import Option
 from bide.plan.question import Hardware, Service
 from bide.plan.reading import capacity_of
 from bide.plan.space import Group, groups

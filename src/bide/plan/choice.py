@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from bide.plan.answer import Option
+from bide.plan.option import Option
 
 Bill = tuple[int, float, int]
 """Options without a price, USD an hour, GPUs: compared in this order."""

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from bide.interval import Interval
-from bide.plan.answer import Doubling, FrontierPoint, Reading, ServicePlan
+from bide.plan.answer import ServicePlan
+from bide.plan.findings import Doubling, FrontierPoint, Reading, Row
 from bide.plan.operation_dict import interval_dict
 from bide.plan.telling import Saving, asked_point, savings
 
@@ -26,16 +27,20 @@ def details_dict(plan: ServicePlan) -> dict[str, Any]:
 
 
 def _doubling(line: Doubling) -> dict[str, Any]:
+    return {"way": line.way, "tp": line.tp, "faster_share": line.faster, **row_dict(line)}
+
+
+def row_dict(row: Row) -> dict[str, Any]:
+    """A fleet and what it does at the planned rate."""
     return {
-        "way": line.way,
-        "gpus": line.gpus,
-        "replicas": line.replicas,
-        "tp": line.tp,
-        "running_requests_per_gpu": line.running_per_gpu,
-        "kept": line.met,
-        "kept_surely": line.met_surely,
-        "faster_share": line.faster,
-        **reading_dict(line.reading),
+        "gpus": row.gpus,
+        "replicas": row.replicas,
+        "prefill_replicas": row.pair.prefill if row.pair else None,
+        "decode_replicas": row.pair.decode if row.pair else None,
+        "running_requests_per_gpu": row.running_per_gpu,
+        "kept": row.met,
+        "kept_surely": row.met_surely,
+        **reading_dict(row.reading),
     }
 
 

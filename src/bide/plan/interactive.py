@@ -52,7 +52,7 @@ def gpu_names(answer: str) -> list[str]:
 
 def trace(answer: str) -> AskedFor:
     """The path of a trace, from where one is."""
-    return _workload({"trace": Located(str(Path(answer).expanduser()), "trace", 0)})
+    return _workload({"trace": Located(os.path.expanduser(answer), "trace", 0)})
 
 
 def lengths(prompt: str, output: str) -> AskedFor:
@@ -99,13 +99,13 @@ def patience(answer: str, asked: AskedFor) -> dict[str, object]:
 
 def file_path(answer: str) -> Path:
     """Where the file may be written; whether there is one already is not looked at."""
-    path = Path(answer).expanduser()
+    path = Path(os.path.expanduser(answer))
     if path.suffix.lower() not in SUFFIXES:
         raise BadInput("file", answer, _("a name ending in {suffixes}").format(suffixes=" or ".join(SUFFIXES)))
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise BadInput("file", answer, _("a name in a folder that exists"))
-    if path.is_dir():
-        raise BadInput("file", answer, _("a file, not a folder"))
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise BadInput("file", answer, _("a regular file"))
     return path
 
 
@@ -118,7 +118,7 @@ def service_text(
     content = {
         "services": [
             {
-                "name": Path(model).stem if _is_path(model) else model.rpartition("/")[2],
+                "name": _called(model),
                 "model": _from(path, model) if _is_path(model) else model,
                 "workload": {
                     key: _from(path, str(value)) if key == "trace" else value for key, value in asked.content.items()
@@ -136,15 +136,28 @@ def service_text(
     )
 
 
+def _called(model: str) -> str:
+    """A name for the service: that of the model, or of the folder that holds its config.json."""
+    if not _is_path(model):
+        return model.rpartition("/")[2]
+    path = Path(_whole(model))
+    name = (path.parent if path.name == "config.json" else path).name
+    return name.removesuffix(".json") or _("service")
+
+
 def _is_path(model: str) -> bool:
-    return model.startswith((".", "/", "~")) or Path(model).exists()
+    return model.startswith((".", "/", "~")) or os.path.exists(model)
+
+
+def _whole(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def _from(file: Path, path: str) -> str:
     """`path` as it is reached from the folder of `file`; whole where there is no way."""
-    there = Path(path).expanduser().absolute()
+    there = _whole(path)
     try:
         found = os.path.relpath(there, file.absolute().parent)
     except ValueError:  # on another drive
-        return str(there)
+        return there
     return found if found.startswith(".") else f"./{found}"

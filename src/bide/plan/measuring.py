@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bide.plan.answer import Option
+from bide.plan.option import Option
 from bide.plan.question import Question
 
 if TYPE_CHECKING:

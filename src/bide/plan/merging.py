@@ -54,6 +54,7 @@ def merged(services: Sequence[Service]) -> Service:
         traffic=_traffic(services),
         trace=_trace(workload, _blocks(streams, order)),
         api_price=_same([service.api_price for service in services]),
+        measured=None,  # with the requests of one of them
         classes=tuple(
             ServiceClass(service.name, whose == place, service.patience, service.goodput)
             for place, service in enumerate(services)

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from bide.facts.gpus import Gpu
 from bide.interval import spanning
 from bide.physics.profile import Profile
-from bide.plan.answer import Option
 from bide.plan.asks import Asks, asks_of
 from bide.plan.candidate import Candidate, members
 from bide.plan.capacity import Capacity
 from bide.plan.cost import cost_of, price_of
 from bide.plan.frontier import probes_of, waits
+from bide.plan.option import Option
 from bide.plan.question import Fleet, Hardware, Service
 from bide.plan.reading import capacity_of, read_replica
 from bide.plan.rejection import Rejection

@@ -7,12 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from bide.interval import Interval
-from bide.plan.answer import Option, Verified
 from bide.plan.autoscale import Autoscaling
 from bide.plan.break_even import BreakEven
 from bide.plan.cost import Cost, UnitCost
 from bide.plan.energy import Energy
+from bide.plan.findings import Verified
 from bide.plan.operation import Operation
+from bide.plan.option import Option
+from bide.plan.scaling import Scaling
 from bide.plan.sharing import SharedFleet
 from bide.plan.splitting import MixedFleet, Part
 from bide.plan.thresholds import Thresholds
@@ -50,12 +52,24 @@ def _units(unit: UnitCost) -> dict[str, Any]:
 
 
 def operation_dict(operation: Operation) -> dict[str, Any]:
-    """Null where a thing is not known: a TDP, an API's price, the hours of the day."""
+    """Null where a thing is not known: a TDP, an API's price, the hours of the day.
+
+    Of a disaggregated fleet `autoscaling` is of both pools together, and each has thresholds of its own under `pools`.
+    """
     return {
         "energy_at_most": _energy(operation.energy) if operation.energy else None,
         "api": _api(operation.api) if operation.api else None,
         "autoscaling": _autoscaling(operation.autoscaling) if operation.autoscaling else None,
         "thresholds": thresholds_dict(operation.thresholds) if operation.thresholds else None,
+        "pools": {scaling.role: _pool(scaling) for scaling in operation.scalings if scaling.role} or None,
+    }
+
+
+def _pool(scaling: Scaling) -> dict[str, Any]:
+    """Of replicas that do one of the two stages."""
+    return {
+        "autoscaling": _autoscaling(scaling.autoscaling) if scaling.autoscaling else None,
+        "thresholds": thresholds_dict(scaling.thresholds),
     }
 
 

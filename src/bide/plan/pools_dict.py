@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from bide.plan.answer import Option, Pools
 from bide.plan.details_dict import span_dict
+from bide.plan.disaggregated.cell import part_of
 from bide.plan.disaggregated.pair import Pair
+from bide.plan.option import Option, Pools
 from bide.plan.pooled_flags import ROLES, remarks_of, role_serving
 
 
@@ -16,6 +17,7 @@ def pools_dict(option: Option, pools: Pools) -> dict[str, Any]:
     commands = {role: role_serving(option.candidate.deployment, role) for role in ROLES}
     return {
         **_counts(pools.pair),
+        "simulated_part": _part(option, pools.pair),
         "surely": _counts(pools.surely),
         "fast": _counts(pools.fast),
         "spare_replicas_each": option.spare // 2,
@@ -31,6 +33,13 @@ def pools_dict(option: Option, pools: Pools) -> dict[str, Any]:
         "serve": {role: shlex.join(command.argv) for role, command in commands.items()},
         "serve_remarks": list(remarks_of([*commands.values()])),
     }
+
+
+def _part(option: Option, pair: Pair) -> dict[str, float] | None:
+    """Engines of a large fleet that the search simulated; None where it was all of them."""
+    engines = option.candidate.setup.engines
+    part = part_of(pair.prefill * engines, pair.decode * engines)
+    return None if part is None else {"prefill_engines": part.prompts, "decode_engines": part.answers}
 
 
 def _counts(pair: Pair | None) -> dict[str, int | None]:

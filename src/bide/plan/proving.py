@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bide.plan.answer import Option, ServicePlan
+from bide.plan.answer import ServicePlan
 from bide.plan.asks import Probe
 from bide.plan.choice import bill_of_all
 from bide.plan.offer import Terms
-from bide.plan.operation import operation_for
+from bide.plan.operation import operation_of
+from bide.plan.option import Option
 from bide.plan.question import Service
 from bide.plan.reading import shown_measures
 from bide.plan.sharing import SharedFleet
@@ -22,7 +23,7 @@ def operated(plan: ServicePlan, terms: Terms, left_gpus: int) -> ServicePlan:
     if plan.chosen is None:
         return plan
     mixed = _proved_mixed(plan.mixed, plan.chosen, terms, left_gpus) if plan.mixed else None
-    return replace(plan, operation=operation_for(plan.chosen, plan.service, terms.fleet), mixed=mixed)
+    return replace(plan, operation=operation_of(plan.chosen, plan.service, terms.fleet), mixed=mixed)
 
 
 def kept_shared(
@@ -50,7 +51,7 @@ def _proved_mixed(mixed: MixedFleet, single: Option, terms: Terms, left_gpus: in
 
 def _proved(part: Part, terms: Terms, left_gpus: int) -> Part:
     option, proof = proven(part.option, terms, left_gpus)
-    return Part(part.service, option, proof, operation_for(option, part.service, terms.fleet))
+    return Part(part.service, option, proof, operation_of(option, part.service, terms.fleet))
 
 
 def _proved_shared(shared: SharedFleet, terms: Terms, left_gpus: int) -> SharedFleet:
@@ -60,7 +61,7 @@ def _proved_shared(shared: SharedFleet, terms: Terms, left_gpus: int) -> SharedF
         grown = option.gpus - shared.option.gpus
         option, proof = proven(option, terms, left_gpus - grown, _probes_of(shared.together, place))
         proofs.append(proof)
-    operation = operation_for(option, shared.together, terms.fleet)
+    operation = operation_of(option, shared.together, terms.fleet)
     return replace(shared, option=option, verified=tuple(proofs), operation=operation)
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 from math import inf
 
-from bide.plan.answer import Option
 from bide.plan.choice import Bill, bill_of, bill_of_all, cheapest_of, sum_of
 from bide.plan.merging import merged
+from bide.plan.option import Option
 from bide.plan.question import Question
 from bide.plan.sharing import SharedFleet, sharing_groups
 from bide.plan.splitting import MixedFleet, Offering, cheapest_mixed
@@ -66,9 +66,10 @@ def _ways(
     question: Question, place: int, options: Sequence[Option], offering: Offering
 ) -> tuple[Option | MixedFleet, ...]:
     """The options of a service, and a mixed fleet where that costs less than the first."""
-    if not options or not question.fleet.split or not question.services[place].colocated:
+    service = question.services[place]
+    if not options or not question.fleet.split or not service.colocated or service.measured is not None:
         return tuple(options)
-    mixed = cheapest_mixed(question.services[place], options[0], question.hardware, offering)
+    mixed = cheapest_mixed(service, options[0], question.hardware, offering)
     return (mixed, *options) if mixed else tuple(options)
 
 
@@ -76,7 +77,7 @@ def _shared(question: Question, offers: Sequence[Sequence[Option]], offering: Of
     return [
         (places, _fleets(question, places, offers, offering))
         for places in sharing_groups(question.services)
-        if all(offers[place] for place in places)
+        if all(offers[place] and question.services[place].measured is None for place in places)
     ]
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from bide.bench.formats.values import Run
+
 
 Timed = Literal["ttft", "tpot", "itl", "e2e"]
 """What a limit may be on: the latencies of requests, and the gaps between their tokens (`itl`)."""
@@ -84,6 +86,19 @@ class ApiPrice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MeasuredReplica:
+    """What one replica of a deployment did in a benchmark: `runs` are its levels of load, out of `files`.
+
+    `setting` holds the deployment's keys beside those that the service fixes.
+    """
+
+    gpu: Gpu
+    setting: Mapping[str, object]
+    runs: tuple[Run, ...]
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ServiceClass:
     """Some of the requests of a service (a mask over the rows of its workload), with a patience of their own."""
 
@@ -114,6 +129,8 @@ class Service:
     api_price: ApiPrice | None = None
     disaggregated: tuple[bool, ...] = (False,)
     """Whether prefill and decode have replicas of their own; both where the plan chooses."""
+    measured: MeasuredReplica | None = None
+    """In place of simulating that deployment."""
     classes: tuple[ServiceClass, ...] = ()
     """Where there are any, each must be served within its own patience, and the service's own is only shown."""
 

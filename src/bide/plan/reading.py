@@ -6,10 +6,11 @@ import math
 
 from bide.interval import Interval, spanning
 from bide.metrics import LATENCIES
-from bide.plan.answer import Reading
 from bide.plan.asks import Probe
 from bide.plan.candidate import Candidate
 from bide.plan.capacity import Capacity
+from bide.plan.findings import Reading
+from bide.plan.measured.capacity import MeasuredCapacity, measured_of
 from bide.plan.mix import requests_at_once
 from bide.plan.question import Limit, Measure, Service
 from bide.simulate.fleet.rules import RouterName
@@ -37,8 +38,11 @@ def shown_probes(service: Service) -> tuple[Probe, ...]:
 
 
 def capacity_of(candidate: Candidate, *probes: Probe, router: RouterName = "round-robin") -> Capacity:
-    """The candidate's simulations, with everything that a reading shows."""
-    return Capacity(candidate, (*shown_probes(candidate.service), *probes), router=router)
+    """The candidate's simulations, or its benchmark, with everything that a reading shows."""
+    shown, measured = (*shown_probes(candidate.service), *probes), measured_of(candidate)
+    if measured is not None:
+        return MeasuredCapacity(candidate, measured, shown, router)
+    return Capacity(candidate, shown, router=router)
 
 
 def read_replica(capacity: Capacity, requests_per_s: float, replicas: int = 1) -> Reading:

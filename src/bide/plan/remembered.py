@@ -8,9 +8,11 @@ the load, the limits, prices, or how many GPUs there may be.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -22,13 +24,19 @@ from bide.workload.requests import Workload
 
 if TYPE_CHECKING:
     from bide.plan.candidate import Candidate, End
-    from bide.plan.disaggregated.pair import Pair
+    from bide.plan.disaggregated.cell import Cell
+    from bide.plan.disaggregated.prompts import Prompts
     from bide.plan.disaggregated.stages import Stage
-    from bide.plan.disaggregated.watch import PairSeen
+    from bide.plan.disaggregated.watch import CellSeen
     from bide.plan.trial import Seen
 
 _MOST = 2048
 """Candidates: a few hundred kilobytes, and the models and profiles that they are of."""
+_MOST_PROMPTS = 4_000_000
+"""Over all candidates: 64 MB."""
+_number = count()
+PromptsKey = tuple["End", float, int, float, int]
+"""End, requests a second of a replica, engines, of the fleet's requests one in so many, requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +47,32 @@ class Runs:
     seen: dict[tuple[End, float, int, int], Seen] = field(default_factory=dict)
     worked_off: dict[tuple[Stage, End], float] = field(default_factory=dict)
     """The same of a replica that does one of the two stages."""
-    pairs: dict[tuple[End, float, Pair, int], PairSeen] = field(default_factory=dict)
-    after_prompts: dict[tuple[End, float, int, int, float], dict[Probe, float]] = field(default_factory=dict)
-    """What everything comes to at least, once so many replicas have computed the prompts."""
+    evenly: dict[tuple[End, float], dict[Probe, float]] = field(default_factory=dict)
+    """What a replica comes to that only answers, of an even stream, by end and requests a second."""
+    cells: dict[tuple[End, float, Cell, float, int], CellSeen] = field(default_factory=dict)
+    """By end, requests a second of a replica for prompts, cell, bytes a second of the links, times the usual run."""
+    after_prompts: dict[tuple[PromptsKey, float], dict[Probe, float]] = field(default_factory=dict)
+    """What everything comes to at least, once prompts are computed, by bytes a second of the links."""
+    number: int = field(default_factory=_number.__next__)
+
+    def prompts(self, key: PromptsKey, compute: Callable[[], Prompts]) -> Prompts:
+        """Those of a run that was made lately, or of a new one: they are large, and the latest few are kept."""
+        name = (self.number, key)
+        with _lock:
+            found = _prompts.get(name)
+            if found is not None:
+                _prompts.move_to_end(name)
+                return found
+        found = compute()
+        with _lock:
+            _prompts[name] = found
+            while sum(map(len, _prompts.values())) > _MOST_PROMPTS and len(_prompts) > 1:
+                _prompts.popitem(last=False)
+        return found
 
 
 _kept: OrderedDict[object, Runs] = OrderedDict()
+_prompts: OrderedDict[object, Prompts] = OrderedDict()
 _lock = Lock()
 
 
@@ -63,6 +91,7 @@ def forget() -> None:
     """Everything."""
     with _lock:
         _kept.clear()
+        _prompts.clear()
 
 
 def _key(candidate: Candidate, probes: tuple[Probe, ...], router: RouterName) -> object:

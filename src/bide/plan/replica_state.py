@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bide.plan.basket import Basket
 from bide.plan.thresholds import ReplicaState
 from bide.simulate.replica_setup import ReplicaSetup
+from bide.simulate.scheduler.requests import Requests
 from bide.simulate.scheduler.simulate import simulate
 
 if TYPE_CHECKING:
@@ -21,14 +22,18 @@ _WARM_UP = 0.2
 
 
 def replica_state(setup: ReplicaSetup, basket: Basket, requests_per_s: float) -> ReplicaState:
-    """One replica serving the basket at a rate, on average from the end of the warm-up to the last arrival.
+    """One replica serving the basket at a rate."""
+    return observed(setup, basket.requests(setup.config, requests_per_s / setup.engines), requests_per_s)
+
+
+def observed(setup: ReplicaSetup, requests: Requests, requests_per_s: float) -> ReplicaState:
+    """One replica of which each engine gets such `requests`, on average from the warm-up's end to the last arrival.
 
     Over all of its engines: requests are added up, the cache's use is a mean.
     """
     import numpy as np
 
-    requests = basket.requests(setup.config, requests_per_s / setup.engines)
-    end_s = float(requests.arrival_s[-1])
+    end_s = float(requests.arrival_s.max())
     samples = simulate(setup.config, setup.cost, requests, sample_every_s=end_s / _SAMPLES).samples
     assert samples is not None
     times_s = samples.time_s

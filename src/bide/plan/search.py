@@ -15,14 +15,16 @@ from time import perf_counter
 
 from bide.i18n import _
 from bide.physics.profile import Profile, load_profile
-from bide.plan.answer import FrontierPoint, Option, Plan, ServicePlan, Tried
+from bide.plan.answer import Plan, ServicePlan
 from bide.plan.both_offers import offer_of
 from bide.plan.cheapest import Field
 from bide.plan.choice import bill_of
 from bide.plan.cost import HOURS_PER_MONTH, price_of
 from bide.plan.details import detailed
+from bide.plan.findings import FrontierPoint, Tried
 from bide.plan.frontier import Wait, waits
 from bide.plan.offer import GpuOffer, Terms
+from bide.plan.option import Option
 from bide.plan.proving import kept_shared, operated
 from bide.plan.purchase import Pick, Purchase, purchase
 from bide.plan.question import Fleet, Hardware, Question, Service

@@ -1,22 +1,30 @@
-"""Which input moves the answer most: one at a time to either side, and the chosen deployment sized anew."""
+"""Which input moves the answer most: one at a time to either side, and the chosen deployment sized anew.
+
+Bars are in replicas before rounding. With R(n) the requests a second that n replicas carry at most (of two stages: the
+best of the pairs with one fewer than the answer), a load between R(n - 1) and R(n) takes n - 1 and of the last one the
+part (load - R(n - 1)) / (R(n) - R(n - 1)); the smallest fleet is taken in the part load / R that it is used.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 from bide.errors import BadInput
 from bide.facts.formats import UNQUANTISED
 from bide.i18n import _, numeral
-from bide.plan.answer import Option, Swing
 from bide.plan.asks import Asks, asks_of
 from bide.plan.candidate import Candidate, candidate
-from bide.plan.capacity import Capacity
 from bide.plan.cost import HOURS_PER_MONTH
+from bide.plan.findings import Swing
+from bide.plan.fleets import Fleets, S, carried_rps
+from bide.plan.measured.capacity import measured_of
 from bide.plan.offer import Terms
+from bide.plan.option import Option
 from bide.plan.question import Service
+from bide.runners import done
 from bide.simulate.replica_setup import ReplicaSetup
 
 if TYPE_CHECKING:
@@ -28,8 +36,12 @@ if TYPE_CHECKING:
 _SIDE = 0.25
 _LOW, _HIGH = 1 - _SIDE, 1 + _SIDE
 _MOST = 1_000_000
-_PART = 0.01
-"""Of a replica: the least of the last one, where a smaller fleet would have to bear less even arrivals."""
+_SHARE, _INPUTS = 0.2, 9
+"""Of the work on a chosen option, as it is told to those who wait, and how many inputs there are at most."""
+_NEAR = 0.03
+"""Of the load: how near is near enough to what a fleet carries."""
+_MANY = 32
+"""Replicas of a fleet in which the last one carries what each of them does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +67,38 @@ class _Size:
         return self.total * self.usd_per_hour * HOURS_PER_MONTH
 
 
-class Sensitivity:
-    """The chosen option with one input at a time changed."""
+class Sensitivity(Generic[S]):
+    """The chosen option, one of `fleets`, with one input at a time changed."""
 
-    def __init__(self, option: Option, trial: Capacity, terms: Terms) -> None:
+    def __init__(self, option: Option, fleets: Fleets[S], terms: Terms) -> None:
         self.option, self.terms = option, terms
         self.service = option.candidate.service
-        self._trial = trial
-        self.planned = self._sized(trial)
+        self._fleets = fleets
+        self.planned = self._sized(fleets)
 
     def swings(self) -> tuple[Swing, ...]:
         """The widest first; what changes nothing at all is left out."""
-        found = [*self._asked(), *self._lengths(), *self._replica(), *self._formats()]
+        found: list[Swing] = []
+        for swing in self._tried():
+            done(_SHARE / _INPUTS)
+            found.append(swing)
         return tuple(sorted((swing for swing in found if _width(swing) > 0), key=_width, reverse=True))
+
+    def _tried(self) -> Iterator[Swing]:
+        yield from self._asked()
+        if not measured_of(self.option.candidate):  # else nobody knows what other requests or settings would do
+            yield from self._lengths()
+            yield from self._replica()
+            yield from self._formats()
 
     def _asked(self) -> Iterator[Swing]:
         """The load, and the patience."""
         text = _("{rate:.4g} requests/s")
         rate = self.service.traffic.planned_rps
-        ends = [
-            replace(self._sized(self._trial, load=factor), replicas=self.planned.replicas * factor)
-            for factor in (_LOW, _HIGH)
-        ]
+        ends = [self._loaded(factor) for factor in (_LOW, _HIGH)]
         yield self._swing(_("load"), [text.format(rate=rate * factor) for factor in (_LOW, _HIGH)], ends)
         longer, shorter = (
-            self._sized(self._trial, tuple(ask.scaled(factor) for ask in asks_of(self.service)))
+            self._sized(self._fleets, tuple(ask.scaled(factor) for ask in asks_of(self.service)))
             for factor in (_HIGH, _LOW)
         )
         yield self._swing(_("patience"), [f"+{numeral(_SIDE, '.0%')}", f"-{numeral(_SIDE, '.0%')}"], [longer, shorter])
@@ -107,7 +126,7 @@ class Sensitivity:
         yield self._swing(_("cache pool"), [_("large"), _("small")], sizes)
 
     def _with_setup(self, setup: ReplicaSetup) -> _Size:
-        return self._sized(Capacity(self.option.candidate, likely=setup, router=self.terms.fleet.router))
+        return self._sized(self._fleets.like(self.option.candidate, setup))
 
     def _formats(self) -> Iterator[Swing]:
         """What quantising would save, where the plan was not allowed to choose it; and prefix caching."""
@@ -136,23 +155,25 @@ class Sensitivity:
             return replace(self.planned, replicas=math.inf, whole=None)
         if not isinstance(found, Candidate):
             return replace(self.planned, replicas=math.inf, whole=None)
-        return self._sized(Capacity(found, router=self.terms.fleet.router))
+        return self._sized(self._fleets.like(found))
 
-    def _sized(self, trial: Capacity, asks: Asks | None = None, load: float = 1.0) -> _Size:
-        asked, planned_rps = asks or asks_of(self.service), load * self.service.traffic.planned_rps
-        whole, price = trial.fewest(planned_rps, _MOST, asked), self.option.price
+    def _loaded(self, factor: float) -> _Size:
+        """With so much of the load, which before rounding takes so much of the replicas."""
+        planned_rps = factor * self.service.traffic.planned_rps
+        size = self._fleets.fewest(planned_rps, _MOST, asks_of(self.service))
+        whole = None if size is None else self._fleets.replicas(size)
+        return replace(self.planned, replicas=self.planned.replicas * factor, whole=whole)
+
+    def _sized(self, fleets: Fleets[S], asks: Asks | None = None) -> _Size:
+        asked, planned_rps = asks or asks_of(self.service), self.service.traffic.planned_rps
+        size, price = fleets.fewest(planned_rps, _MOST, asked), self.option.price
         return _Size(
-            math.inf if whole is None else self._before_rounding(trial, asked, planned_rps, whole),
-            whole,
-            trial.candidate.gpus,
-            self.terms.spare,
+            math.inf if size is None else before_rounding(fleets, size, planned_rps, asked),
+            None if size is None else fleets.replicas(size),
+            fleets.candidate.gpus,
+            self.option.spare,
             price.usd_per_hour if price else None,
         )
-
-    def _before_rounding(self, trial: Capacity, asks: Asks, planned_rps: float, whole: int) -> float:
-        """Of so many replicas the part of the last one that is needed."""
-        highest = trial.highest_rate(asks, replicas=whole)
-        return whole if highest is None else max(planned_rps / highest, whole - 1 + _PART)
 
     def _swing(self, name: str, texts: list[str], ends: list[_Size]) -> Swing:
         low, high = ends
@@ -170,6 +191,19 @@ class Sensitivity:
 
     def _share(self, size: _Size) -> float | None:
         return size.replicas / self.planned.replicas if math.isfinite(size.replicas) else None
+
+
+def before_rounding(fleets: Fleets[S], size: S, planned_rps: float, asks: Asks) -> float:
+    """Replicas of the smallest fleet that is enough for a load, the last of them in part."""
+    whole, within = fleets.replicas(size), _NEAR * planned_rps
+    carried = carried_rps(fleets, size, asks, within=within)
+    if whole <= fleets.smallest:
+        return whole * min(1.0, planned_rps / carried)
+    less = carried * (whole - 1) / whole if whole >= _MANY else 0.0
+    for one in fleets.fewer(size) if whole < _MANY else ():
+        less = max(less, carried_rps(fleets, one, asks, within=within, above=less))
+    part = (planned_rps - less) / (carried - less) if carried > less else 1.0
+    return whole - 1 + min(1.0, max(0.0, part))
 
 
 def _scaled(tokens: Ints, factor: float) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,10 @@ from bide.errors import BadInput
 from bide.facts.model import Model
 from bide.facts.models import load_model
 from bide.i18n import _
-from bide.located import Located, parse_yaml, read_yaml
+from bide.located import Located, located, read_yaml
 from bide.plan.asked.deployment import read_deployment
 from bide.plan.asked.hardware import read_fleet, read_hardware
+from bide.plan.asked.measured import read_measured
 from bide.plan.asked.overrides import NOTHING, Overrides, overridden
 from bide.plan.asked.patience import read_patience
 from bide.plan.asked.traffic import read_traffic
@@ -21,7 +23,7 @@ from bide.plan.question import ApiPrice, Hardware, Question, Service
 from bide.sourced import Assumption
 
 _REQUIRED = ("name", "model", "workload", "traffic")
-_OPTIONAL = ("patience", "deployment", "disaggregated", "api_price")
+_OPTIONAL = ("patience", "deployment", "disaggregated", "api_price", "measured")
 
 
 def read_question(path: Path, overrides: Overrides = NOTHING) -> Question:
@@ -30,10 +32,11 @@ def read_question(path: Path, overrides: Overrides = NOTHING) -> Question:
 
 
 def question_from(given: Mapping[str, object], path: Path) -> Question:
-    """The question that `given` is the content of, as if it stood in a file at `path`. Raises BadInput."""
-    import yaml
+    """The question that `given` is the content of, as if it stood in a file at `path`.
 
-    return _question(parse_yaml(yaml.safe_dump(dict(given), sort_keys=False).encode(), path), path)
+    Raises BadInput naming the field by its path; there are no lines that anybody has written.
+    """
+    return _question(located(given), path)
 
 
 def _question(root: Located, path: Path, flags: tuple[str, ...] = ()) -> Question:
@@ -72,7 +75,10 @@ def _service(entry: Located, folder: Path, hardware: Hardware) -> tuple[Service,
         _api_price(keys["api_price"]) if "api_price" in keys else None,
         _disaggregated(keys["disaggregated"]) if "disaggregated" in keys else (False,),
     )
-    return service, (*about_traffic, *about_patience)
+    if "measured" not in keys:
+        return service, (*about_traffic, *about_patience)
+    measured, about_measured = read_measured(keys["measured"], folder, service, hardware)
+    return replace(service, measured=measured), (*about_traffic, *about_patience, *about_measured)
 
 
 def _disaggregated(item: Located) -> tuple[bool, ...]:
@@ -89,12 +95,13 @@ def _disaggregated(item: Located) -> tuple[bool, ...]:
 
 def read_model(item: Located, folder: Path) -> Model:
     """A model by name, or by a path relative to the service file: then it is called as it was given."""
-    name = item.text()
+    name = item.path_text()
     local = folder / name
-    if not (name.startswith(".") or local.exists()):
+    if not (name.startswith(".") or os.path.exists(local)):  # False also for a name that no file can have
         return item.at(lambda: load_model(name))
     called = name if name.startswith((".", "/", "~")) else f"./{name}"
-    return replace(item.at(lambda: load_model(str(local))), name=called)
+    path = str(local) if os.path.exists(local) else os.path.abspath(local)  # never a name of the catalogue
+    return replace(item.at(lambda: load_model(path)), name=called)
 
 
 def _check_replica(entry: Located | None, engine: Mapping[str, object], hardware: Hardware) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bide.plan.answer import Option, Verified
 from bide.plan.choice import bill_of_all
+from bide.plan.findings import Verified
+from bide.plan.option import Option
 from bide.plan.question import Service
 
 if TYPE_CHECKING:

@@ -40,8 +40,16 @@ class Group:
 
 
 def groups(service: Service, hardware: Hardware) -> Iterator[Group]:
-    """Every group that the hardware has GPUs for."""
+    """Every group that the hardware has GPUs for.
+
+    On a kind of GPU of which there is a benchmark, only what was measured: next to a measurement a prediction that is
+    better may just be too good.
+    """
     for gpu in {gpu.id: gpu for gpu in hardware.gpus}.values():
+        if service.measured is not None and service.measured.gpu.id == gpu.id:
+            setting = service.measured.setting
+            yield Group(gpu, _gpus({**service.engine, **setting}), (setting,))
+            continue
         by_size: dict[int, list[Raw]] = {}
         for layout in _layouts(service, gpu, hardware.max_gpus):
             by_size.setdefault(_gpus(layout), []).append(layout)

@@ -20,8 +20,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from bide.i18n import _
-from bide.plan.answer import Option, Verified
 from bide.plan.choice import Bill, bill_of, bill_of_all
+from bide.plan.findings import Verified
+from bide.plan.option import Option
 from bide.plan.question import Hardware, Service
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def _part(service: Service, rows: Booleans, what: str) -> Service:
         traffic=replace(service.traffic, peak_rps=service.traffic.peak_rps * float(rows.mean()), users=None),
         trace=trace.taken(np.flatnonzero(rows)) if trace else None,
         engine=service.engine if _told(service) else {**service.engine, _TOKENS: None},
+        measured=None,  # with all of the requests
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bide.plan.answer import FrontierPoint, Option, ServicePlan
+from bide.plan.answer import ServicePlan
 from bide.plan.candidate import Candidate
+from bide.plan.findings import FrontierPoint
+from bide.plan.option import Option
 
 _LONGER = 1.5
 

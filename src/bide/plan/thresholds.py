@@ -4,7 +4,9 @@ Replicas take a while to start, so that one must be asked for while the load can
 the others carry. With g the factor by which the load grows during a start at its steepest, a replica is to be kept at
 1 / g of the highest rate that keeps the patience. An autoscaler keeps an average at a target by
 replicas = ceil(now x average / target) (Kubernetes' HorizontalPodAutoscaler); the requests that run at once are the
-average that follows the rate best, being rate x time in the replica (Little's law).
+average that follows the rate best, being rate x time in the replica (Little's law). Of replicas that only compute
+prompts they say nothing: engines count after each step, and a prompt that takes a single one is never seen running.
+These follow the rate itself, in prompt tokens.
 """
 
 from __future__ import annotations
@@ -39,13 +41,15 @@ class ReplicaState:
 class Thresholds:
     """For one replica, on average over all of them: what an autoscaler's targets are compared with.
 
-    The metrics' names are in `facts.engine_metrics`: `running`, `waiting`, `kv_usage`.
+    The metrics' names are in `facts.engine_metrics`: `running` or `prefilled`, `waiting`, `kv_usage`.
     """
 
     requests_per_s: float
     """The rate at which a replica is kept."""
-    running_requests: float
-    """Target of the running requests."""
+    running_requests: float | None
+    """Target of the running requests; None of replicas that only compute prompts."""
+    prompt_tokens_per_s: float | None
+    """Target of the prompt tokens, cached ones too, that such replicas are done with each second; None of others."""
     waiting_requests: float
     """More replicas are needed where more requests wait than this for longer than a moment."""
     kv_usage: float
@@ -75,18 +79,20 @@ def thresholds(
     standing_by: int = 0,
     scale_up_s: float,
     growth: float | None = None,
+    prompt_tokens: float | None = None,
 ) -> Thresholds:
     """From a replica at `kept_rps` and at the highest rate that keeps the patience.
 
     `replicas`: the fewest and the most, those `standing_by` for failures and updates among them. `growth` is None where
-    the course of the day is not known.
+    the course of the day is not known. `prompt_tokens`: of a prompt on average, for replicas that do nothing else.
     """
     used = ASSUMED_GROWTH if growth is None else growth
     fewest, most = replicas
     down_s = max(STABILISATION_S, scale_up_s)
     return Thresholds(
         requests_per_s=kept.requests_per_s,
-        running_requests=kept.running,
+        running_requests=kept.running if prompt_tokens is None else None,
+        prompt_tokens_per_s=None if prompt_tokens is None else kept.requests_per_s * prompt_tokens,
         waiting_requests=float(max(1, math.ceil(highest.waiting))),
         kv_usage=kept.kv_usage,
         min_replicas=fewest,
@@ -97,7 +103,7 @@ def thresholds(
         growth_assumed=growth is None,
         why={
             "requests_per_s": _why_rate(kept, highest, used, growth is None, scale_up_s),
-            "running_requests": _why_running(kept),
+            **_why_followed(kept, prompt_tokens),
             "waiting_requests": _why_waiting(highest),
             "kv_usage": _why_kv(kept),
             "min_replicas": _why_fewest(fewest - standing_by, standing_by),
@@ -119,6 +125,17 @@ def _why_rate(kept: ReplicaState, highest: ReplicaState, growth: float, assumed:
         start=format_seconds(scale_up_s),
         kept=kept.requests_per_s,
     )
+
+
+def _why_followed(kept: ReplicaState, prompt_tokens: float | None) -> dict[str, str]:
+    if prompt_tokens is None:
+        return {"running_requests": _why_running(kept)}
+    text = _(
+        "{rate:.3g} requests/s x {tokens:,.0f} tokens a prompt = {product:,.0f}. Engines count after each step: a "
+        "prompt that takes a single step is never seen running."
+    )
+    product = kept.requests_per_s * prompt_tokens
+    return {"prompt_tokens_per_s": text.format(rate=kept.requests_per_s, tokens=prompt_tokens, product=product)}
 
 
 def _why_running(kept: ReplicaState) -> str:

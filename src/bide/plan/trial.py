@@ -71,7 +71,7 @@ def watch(setup: ReplicaSetup, basket: Basket, probes: Sequence[Probe], requests
         requests_per_s,
         {probe: taken(probe, values_of(setup, basket, probe, table, inside)) for probe in probes},
         requests_per_s * float((outcome.finish_s - outcome.first_scheduled_s)[inside].mean()),
-        _prefill_share(setup, basket, requests_per_s, cached),
+        prefill_share(setup, basket, requests_per_s, cached),
         cached,
         float(outcome.preemptions.mean()),
     )
@@ -195,7 +195,7 @@ def _parts_of(count: int) -> tuple[Ints, Ints]:
     return begins, np.diff(begins, append=count)
 
 
-def _prefill_share(setup: ReplicaSetup, basket: Basket, requests_per_s: float, cached_share: float) -> float:
+def prefill_share(setup: ReplicaSetup, basket: Basket, requests_per_s: float, cached_share: float) -> float:
     """Rate x what a prompt adds to the steps that carry it: its tokens at the slope of a full step, and its pairs."""
     import numpy as np
 

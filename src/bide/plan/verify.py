@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from bide.bootstrap import block_count, percentile_intervals
 from bide.interval import Interval, spanning
-from bide.plan.answer import Option, Verified
 from bide.plan.asks import EVERYBODY, Ask, Probe, asks_of
 from bide.plan.basket import Basket, basket_with
 from bide.plan.capacity import Capacity
+from bide.plan.findings import Verified
 from bide.plan.offer import Terms, option_of
+from bide.plan.option import Option
 from bide.plan.question import Goodput, Measure, Service
 from bide.plan.reading import capacity_of, shown_probes
 from bide.plan.trial import of_requests, percent_of, taken

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from bide.i18n import _
 from bide.plan.asks import Ask, Asks
 from bide.plan.capacity import Capacity
-from bide.plan.question import Goodput
+from bide.plan.measured.capacity import MeasuredCapacity
+from bide.plan.question import Goodput, Measure
 from bide.plan.rejection import Rejection
 from bide.units import format_seconds
 
@@ -40,11 +41,25 @@ def too_slow(trials: Sequence[Capacity], asks: Asks) -> Rejection:
         )
         nearest = _("They can with {factor:.3g} times the patience.").format(factor=idle * _ROOM)
         return Rejection(name, reason + _("; no number of GPUs cures that."), idle, 1.0, "", nearest)
+    if isinstance(trial, MeasuredCapacity):
+        return _slow_when_measured(trial, ask, idle)
     reason = _(
         "{limit} is {likely} with nobody else there, the limit is {seconds}; no number of GPUs cures that"
     ).format(limit=measure.name, likely=format_seconds(idle), seconds=format_seconds(ask.most))
     nearest = _("The least patience that it can keep is {likely}.").format(likely=format_seconds(idle * _ROOM))
     return Rejection(name, reason + ".", idle, ask.most, "s", nearest)
+
+
+def _slow_when_measured(trial: MeasuredCapacity, ask: Ask, least: float) -> Rejection:
+    """Nobody knows what less load would give."""
+    rate, measure = trial.lowest_measured_rps, ask.probe.measure
+    assert isinstance(measure, Measure)
+    reason = _(
+        "{limit} is promised as {likely} at the lowest load that was measured, {rate:.3g} requests/s; the limit is "
+        "{seconds}"
+    ).format(limit=measure.name, likely=format_seconds(least), rate=rate, seconds=format_seconds(ask.most))
+    nearest = _("Measure a lower load, or wait {likely}.").format(likely=format_seconds(least * _ROOM))
+    return Rejection(trial.candidate.name, reason + ".", least, ask.most, "s", nearest)
 
 
 def _idle(trial: Capacity, asks: Asks) -> list[tuple[Ask, float]]:

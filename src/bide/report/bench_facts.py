@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from bide.bench.result import Cell
+from bide.bench.summary import Summary
 from bide.i18n import _, ngettext, numeral
 from bide.report.bench_text import duration
 
@@ -32,23 +33,25 @@ def _measured(cell: Cell) -> Iterator[tuple[str, str]]:
         _("measured"),
         text.format(n=summary.requests, start=duration(window.start_s), end=duration(window.end_s), what=what),
     )
+    if window.seconds:
+        yield _("rates"), _rates(summary)
+    asked = _(" of {n:,} asked").format(n=cell.load.concurrency) if cell.load.kind == "closed" else ""
+    text = _("{mean:.4g} on average{asked}, {peak:,} at most")
+    yield _("in flight"), text.format(mean=summary.flight.mean, asked=asked, peak=summary.flight.peak)
+
+
+def _rates(summary: Summary) -> str:
     text = _(
         "{sent:.4g} requests/s sent, {done:.4g} done; tokens/s: {prompt:,.0f} of prompts, {out:,.0f} of output"
         " ({peak:,.0f} in the best second)"
     )
-    yield (
-        _("rates"),
-        text.format(
-            sent=summary.sent_per_s,
-            done=summary.completed_per_s,
-            prompt=summary.prompt_tokens_per_s,
-            out=summary.output_tokens_per_s,
-            peak=summary.peak_output_tokens_per_s,
-        ),
+    return text.format(
+        sent=summary.sent_per_s,
+        done=summary.completed_per_s,
+        prompt=summary.prompt_tokens_per_s,
+        out=summary.output_tokens_per_s,
+        peak=summary.peak_output_tokens_per_s,
     )
-    asked = _(" of {n:,} asked").format(n=cell.load.concurrency) if cell.load.kind == "closed" else ""
-    text = _("{mean:.4g} on average{asked}, {peak:,} at most")
-    yield _("in flight"), text.format(mean=summary.flight.mean, asked=asked, peak=summary.flight.peak)
 
 
 def _failed(cell: Cell) -> Iterator[tuple[str, str]]:
@@ -69,7 +72,12 @@ def _client(cell: Cell) -> str:
         "loop lag p99 {lag}, due to written p99 {sent}, {cpu:.0%} of a core in each of {n} processes;"
         " {open:,} connections, {stale:,} found closed and sent again, {retried:,} retries"
     )
-    return text.format(
+    spared = ngettext(
+        "; {n} core is left to the server, which is on this machine",
+        "; {n} cores are left to the server, which is on this machine",
+        health.spared_cores,
+    ).format(n=health.spared_cores)
+    said = text.format(
         lag=duration(health.lag_p99_s),
         sent=duration(health.sent_p99_s),
         cpu=health.cpu_share,
@@ -78,6 +86,7 @@ def _client(cell: Cell) -> str:
         stale=cell.counts.get("stale", 0),
         retried=cell.counts.get("retried", 0),
     )
+    return said + spared if health.spared_cores else said
 
 
 def _goodput(cell: Cell) -> str:

@@ -109,7 +109,9 @@ def sentences(made: Bench) -> Iterator[str]:
         for each in cell.summary.latencies
         if each.metric in _SAID and each.count
     ]
-    yield _("{model} at {url}, {load}: {figures}; {tokens:,.0f} output tokens/s.").format(
+    timed = _("{model} at {url}, {load}: {figures}; {tokens:,.0f} output tokens/s.")
+    text = timed if cell.summary.window.seconds else _("{model} at {url}, {load}: {figures}.")
+    yield text.format(
         model=made.settings["model"],
         url=made.settings["url"],
         load=load_text(cell.load),

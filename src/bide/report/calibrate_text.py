@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from bide.calibrate.calibration import Calibration
-from bide.calibrate.logs import log_rows, pool_bytes_of
+from bide.calibrate.log_rows import log_rows, pool_bytes_of
 from bide.calibrate.points import OBSERVED
 from bide.i18n import _, ngettext, numeral
 from bide.report.simulate_text import duration

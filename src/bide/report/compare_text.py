@@ -11,8 +11,7 @@ from bide.report.simulate_text import duration
 from bide.report.words import rate
 
 Table = tuple[list[str], list[list[str]]]
-_NAMES = {"requests_per_s": "requests/s", "output_tokens_per_s": "tokens/s"}
-_WHAT = {"measured": _("measured"), "curve": _("predicted"), "simulation": _("simulated")}
+_RATES = ("requests_per_s", "output_tokens_per_s")
 
 
 def sentences(made: Comparison) -> Iterator[str]:
@@ -43,7 +42,8 @@ def _distance(row: Row) -> float:
 
 
 def metric_name(row: Row) -> str:
-    return _NAMES.get(row.metric, row.metric.upper())
+    names = {"requests_per_s": _("requests/s"), "output_tokens_per_s": _("tokens/s")}
+    return names.get(row.metric, row.metric.upper())
 
 
 def percent_name(row: Row) -> str:
@@ -51,7 +51,7 @@ def percent_name(row: Row) -> str:
 
 
 def shown(metric: str, value: float) -> str:
-    return rate(value) if metric in _NAMES else duration(value)
+    return rate(value) if metric in _RATES else duration(value)
 
 
 def title(pair: Pair) -> str:
@@ -59,7 +59,8 @@ def title(pair: Pair) -> str:
 
 
 def _named(name: str, what: str) -> str:
-    return f"{name}, {_WHAT[what]}"
+    words = {"measured": _("measured"), "curve": _("predicted"), "simulation": _("simulated")}
+    return f"{name}, {words[what]}"
 
 
 def pair_table(pair: Pair) -> Table:

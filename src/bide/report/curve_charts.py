@@ -13,7 +13,8 @@ from bide.report.curve_said import CurvesSaid
 from bide.report.curve_scales import hover, legend, load_title
 from bide.report.curve_sentences import spanned, tokens
 from bide.report.curve_table import bound_name
-from bide.report.themed import INK, PARTS, WARN, log_scale, round_ticks, rows
+from bide.report.shaped import Shaped, named, shape, ticks
+from bide.report.themed import INK, PARTS, WARN, log_scale, round_values
 from bide.report.words import seconds, usd
 from bide.simulate.operating import Curve, Parts, Point
 
@@ -24,49 +25,59 @@ _LABEL_GAP = 0.07
 Row = dict[str, object]
 
 
-def throughput_chart(said: CurvesSaid, columns: int = 2) -> Any:
-    """Time between tokens (log) against output tokens a second on each GPU, a line a curve, as an Altair chart.
+def throughput_chart(said: CurvesSaid, columns: int = 2, chosen: Sequence[Point] | None = None) -> Shaped:
+    """Time between tokens (log) against output tokens a second on each GPU, a line a curve.
 
     The band is the 10th to 90th percentile of both at each load; dots are on the Pareto front, rings are not.
+    `chosen`: a point of each curve that gets a square.
     """
-    import altair as alt
-
     values = [row for number in range(len(said.curves)) for row in _point_rows(said, number)]
     band = [row for number in range(len(said.curves)) for row in _band_rows(said, number)]
-    times = _column(values, "tpot_ms")
-    reach = times + _column(band, "tpot_ms")
-    x = alt.X("tpot_ms:Q", scale=log_scale(10), axis=round_ticks(reach), title=_("time between tokens (TPOT), ms"))
-    most = max(_column(values, "tokens"))
-    y = alt.Y("tokens:Q", title=_("output tokens/s per GPU"), axis=alt.Axis(format=",.0f" if most > 10 else ".1f"))
-    lines = alt.Chart(rows(values)).encode(
-        x=x, y=y, order=alt.Order("order:Q"), color=_colour(said, columns), **_dash(said)
+    times, most = _column(values, "tpot_ms"), max(_column(values, "tokens"))
+    return Shaped(
+        _throughput_shape(tuple(said.names), columns, ",.0f" if most > 10 else ".1f"),
+        {
+            "points": values,
+            "bands": band,
+            "labels": _labels(values, min(times), max(times), most),
+            "chosen": chosen_rows(said, chosen or ()),
+        },
+        {"times": round_values(times + _column(band, "tpot_ms"))},
     )
-    points = alt.Chart(rows(values)).encode(x=x, y=y, color=_colour(said, columns), **hover())
+
+
+@shape
+def _throughput_shape(names: tuple[str, ...], columns: int, form: str) -> Any:
+    """Lines of `points` by curve, their `bands`, those with `labels`, and those that were `chosen`."""
+    import altair as alt
+
+    title = _("time between tokens (TPOT), ms")
+    x = alt.X("tpot_ms:Q", scale=log_scale(10), axis=ticks("times", format="~g"), title=title)
+    y = alt.Y("tokens:Q", title=_("output tokens/s per GPU"), axis=alt.Axis(format=form))
+    colour, base = _colour(names, columns), named("points").encode(x=x, y=y)
+    lines = base.encode(order=alt.Order("order:Q"), color=colour, **_dash(names))
+    points = base.encode(color=colour, **hover())
     rings = points.transform_filter("!datum.front").mark_point(size=45, opacity=1, strokeWidth=1.5)
     dots = points.transform_filter("datum.front").mark_point(filled=True, size=55, opacity=1)
     knees = points.transform_filter("datum.knee").mark_point(shape="diamond", size=170, strokeWidth=2)
-    labels = _labels(values, min(times), max(times), most)
-    named = alt.Chart(rows(labels)).mark_text(align="right", dx=-9, dy=-6, color=INK, aria=False)
+    labels = named("labels").mark_text(align="right", dx=-9, dy=-6, color=INK, aria=False)
+    squares = named("chosen").mark_point(shape="square", filled=True, size=90, opacity=1, color=INK)
     return alt.layer(
-        _band(said, band, columns),
+        _band(colour),
         lines.mark_line(strokeWidth=2, aria=False),
         rings,
         dots,
         knees.encode(color=alt.ColorValue(WARN)),
-        named.encode(x=x, y=y, text=alt.Text("label:N")),
+        labels.encode(x=x, y=y, text=alt.Text("label:N")),
+        squares.encode(x=alt.X("tpot_ms:Q", scale=log_scale(10)), y=alt.Y("tokens:Q"), **hover()),
     )
 
 
-def chosen_chart(said: CurvesSaid, chosen: Sequence[Point]) -> Any:
-    """A square for a point of each curve, to lie over `throughput_chart`."""
-    import altair as alt
-
-    each = zip(said.names, said.curves, chosen, strict=True)
+def chosen_rows(said: CurvesSaid, chosen: Sequence[Point]) -> list[Row]:
+    """The places of points on `throughput_chart`, one of each curve; those that have none are left out."""
+    each = zip(said.names, said.curves, chosen, strict=False)
     found = [_point_row(name, curve, point) for name, curve, point in each]
-    square = alt.Chart(rows([row for row in found if row is not None]))
-    square = square.mark_point(shape="square", filled=True, size=90, opacity=1, color=INK)
-    x = alt.X("tpot_ms:Q", scale=log_scale(10))
-    return square.encode(x=x, y=alt.Y("tokens:Q"), **hover())
+    return [row for row in found if row is not None]
 
 
 def _point_row(name: str, curve: Curve, point: Point) -> Row | None:
@@ -138,15 +149,13 @@ def _labels(values: Sequence[Row], left: float, right: float, top: float) -> lis
     return kept
 
 
-def _band(said: CurvesSaid, values: Sequence[Row], columns: int) -> Any:
+def _band(colour: Any) -> Any:
     """Each curve at the fast end and back at the slow end, filled."""
     import altair as alt
 
-    base = alt.Chart(rows(values)).mark_line(
-        interpolate="linear-closed", filled=True, opacity=0.15, strokeWidth=0, aria=False
-    )
+    base = named("bands").mark_line(interpolate="linear-closed", filled=True, opacity=0.15, strokeWidth=0, aria=False)
     x = alt.X("tpot_ms:Q", scale=log_scale(10))
-    return base.encode(x=x, y=alt.Y("tokens:Q"), order=alt.Order("order:Q"), color=_colour(said, columns))
+    return base.encode(x=x, y=alt.Y("tokens:Q"), order=alt.Order("order:Q"), color=colour)
 
 
 def _band_rows(said: CurvesSaid, number: int) -> list[Row]:
@@ -161,21 +170,31 @@ def _band_rows(said: CurvesSaid, number: int) -> list[Row]:
     ]
 
 
-def latency_chart(said: CurvesSaid, metric: str, columns: int = 2) -> Any:
-    """TTFT or E2E (`metric`: `ttft_s`, `e2e_s`) against the load, both log, as an Altair chart; interval shaded."""
-    import altair as alt
-
+def latency_chart(said: CurvesSaid, metric: str, columns: int = 2) -> Shaped:
+    """TTFT or E2E (`metric`: `ttft_s`, `e2e_s`) against the load, both log; interval shaded."""
     values = [row for number in range(len(said.curves)) for row in _latency_rows(said, number, metric)]
     title = _("time to first token, s") if metric == "ttft_s" else _("time to last token, s")
+    loads = load_title(said.curves[0].points[0].load)
+    return Shaped(
+        _latency_shape(tuple(said.names), columns, title, loads),
+        {"points": values},
+        {"loads": _shared_loads(said), "times": round_values(_column(values, "seconds"))},
+    )
+
+
+@shape
+def _latency_shape(names: tuple[str, ...], columns: int, title: str, loads: str) -> Any:
+    """A line of `points` by curve."""
+    import altair as alt
+
     shown = "format(datum.value, datum.value < 10 ? '~g' : ',.0f')"
-    loads = alt.Axis(values=_shared_loads(said), labelExpr=shown, labelOverlap=True)
-    x = alt.X("load:Q", scale=log_scale(2), axis=loads, title=load_title(said.curves[0].points[0].load))
-    y = alt.Y("seconds:Q", scale=log_scale(10), axis=round_ticks(_column(values, "seconds")), title=title)
-    base = alt.Chart(rows(values)).encode(x=x, color=_colour(said, columns))
+    x = alt.X("load:Q", scale=log_scale(2), axis=ticks("loads", labelExpr=shown, labelOverlap=True), title=loads)
+    y = alt.Y("seconds:Q", scale=log_scale(10), axis=ticks("times", format="~g"), title=title)
+    base = named("points").encode(x=x, color=_colour(names, columns))
     band = base.mark_area(opacity=0.15, line=False, aria=False).encode(
         y=alt.Y("low:Q", scale=log_scale(10)), y2=alt.Y2("high:Q")
     )
-    line = base.mark_line(strokeWidth=2, aria=False).encode(y=y, **_dash(said))
+    line = base.mark_line(strokeWidth=2, aria=False).encode(y=y, **_dash(names))
     return alt.layer(band, line, base.mark_point(filled=True, size=40, opacity=1).encode(y=y, **hover()))
 
 
@@ -197,30 +216,22 @@ def _latency_rows(said: CurvesSaid, number: int, metric: str) -> Iterator[Row]:
         yield {**row, "low": max(low, 1e-6), "high": high}
 
 
-def _colour(said: CurvesSaid, columns: int) -> Any:
+def _colour(names: Sequence[str], columns: int) -> Any:
     import altair as alt
 
-    shown = legend(columns, "stroke") if len(said.curves) > 1 else None
-    return alt.Color("curve:N", scale=_scale(said), legend=shown)
+    colours = [PARTS[number % len(PARTS)] for number in range(len(names))]
+    shown = legend(columns, "stroke") if len(names) > 1 else None
+    return alt.Color("curve:N", scale=alt.Scale(domain=list(names), range=colours), legend=shown)
 
 
-def _scale(said: CurvesSaid) -> Any:
-    import altair as alt
-
-    colours = [PARTS[number % len(PARTS)] for number in range(len(said.curves))]
-    return alt.Scale(domain=list(said.names), range=colours)
-
-
-def _dash(said: CurvesSaid) -> dict[str, Any]:
+def _dash(names: Sequence[str]) -> dict[str, Any]:
     """Lines beyond the last colour are dashed."""
     import altair as alt
 
-    if len(said.curves) <= len(PARTS):
+    if len(names) <= len(PARTS):
         return {}
-    dashes = [_DASHES[number // len(PARTS)] for number in range(len(said.curves))]
-    return {
-        "strokeDash": alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(said.names), range=dashes), legend=None)
-    }
+    dashes = [_DASHES[number // len(PARTS)] for number in range(len(names))]
+    return {"strokeDash": alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(names), range=dashes), legend=None)}
 
 
 def _column(values: Sequence[Row], name: str) -> list[float]:

@@ -9,25 +9,28 @@ from bide.i18n import _, numeral
 from bide.report.curve_names import load_name
 from bide.report.curve_parts import time_parts
 from bide.report.curve_scales import hover, legend, load_title
+from bide.report.shaped import Shaped, named, shape
 from bide.report.themed import INK, rows
 from bide.report.words import seconds
 from bide.simulate.operating import Curve, Parts, Point
 
 
-def parts_chart(curve: Curve, columns: int = 4) -> Any:
-    """Where a token's time goes, stacked in milliseconds by load, as an Altair chart."""
-    import altair as alt
-
+def parts_chart(curve: Curve, columns: int = 4) -> Shaped:
+    """Where a token's time goes, stacked in milliseconds by load."""
     found = [(point, point.tpot_parts) for point in curve.points if point.tpot_parts is not None]
     values = [row for point, parts in found for row in _stack(point, parts)]
-    loads = list(dict.fromkeys(str(row["load"]) for row in values))
-    x = alt.X(
-        "load:O", sort=loads, title=load_title(curve.points[0].load), axis=alt.Axis(labelAngle=0, labelOverlap=True)
-    )
+    return Shaped(_parts_shape(load_title(curve.points[0].load), columns), {"parts": values})
+
+
+@shape
+def _parts_shape(loads: str, columns: int) -> Any:
+    """A bar for each load of `parts`, in the order in which they come."""
+    import altair as alt
+
+    x = alt.X("load:O", sort=None, title=loads, axis=alt.Axis(labelAngle=0, labelOverlap=True))
     y = alt.Y("ms:Q", stack="zero", title=_("a token's time, ms"))
     colour = alt.Color("part:N", sort=_part_names(), scale=_part_scale(), legend=legend(columns, "square"))
-    bars = alt.Chart(rows(values)).mark_bar()
-    return bars.encode(x=x, y=y, color=colour, order=alt.Order("order:Q"), **hover())
+    return named("parts").mark_bar().encode(x=x, y=y, color=colour, order=alt.Order("order:Q"), **hover())
 
 
 def _stack(point: Point, parts: Parts) -> Iterator[dict[str, object]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from bide.i18n import _, numeral
 from bide.interval import Interval
 from bide.metrics import ENOUGH_FOR_P99
-from bide.report.words import count, listed, rate, rounded, so_many_requests, span
+from bide.report.words import assumption_line, count, listed, rate, rounded, so_many_requests, span
 from bide.report.workload_text import duration
 from bide.units import format_seconds
 from bide.workload.observing.histogram import Histogram
@@ -143,7 +143,7 @@ def endnotes(seen: Observation) -> Iterator[str]:
     if seen.missing:
         yield _("Not told by these servers: {names}").format(names=listed(seen.missing))
     for assumption in seen.assumptions:
-        yield _("Assumed: {assumption}").format(assumption=assumption)
+        yield _("Assumed: {assumption}").format(assumption=assumption_line(assumption))
 
 
 def _how_counted(seen: Observation) -> str:

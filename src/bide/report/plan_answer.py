@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bide.i18n import _, numeral
-from bide.plan.answer import Option, Plan, ServicePlan
+from bide.plan.answer import Plan, ServicePlan
+from bide.plan.measured.capacity import measured_of
+from bide.plan.option import Option
 from bide.plan.sharing import SharedFleet
 from bide.plan.splitting import MixedFleet
 from bide.plan.telling import surest
 from bide.plan.turned_down import turned_down
+from bide.report.plan_measured import sureness_of
 from bide.report.words import count, listed, so_many_gpus, so_many_replicas, usd
 
 
@@ -91,7 +94,8 @@ def sureness(plan: Plan) -> tuple[str, ...]:
     """What the slow end of the step times would take; of a refusal, what came nearest."""
     if not plan.feasible:
         return tuple(_nearest(plan))
-    return (f"{_sure(plan)} {_why(plan)}",)
+    measured = [each.service.name for each in plan.services if each.chosen and measured_of(each.chosen.candidate)]
+    return tuple(sureness_of(measured, len(plan.services), f"{_sure(plan)} {_why(plan)}"))
 
 
 def _why(plan: Plan) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bide.i18n import _, numeral
 from bide.interval import Interval
-from bide.plan.answer import Reading
+from bide.plan.findings import Reading
 from bide.plan.question import Goodput, Measure, Service
 from bide.plan.reading import shown_measures
 from bide.report.words import latency_name, listed, rounded, seconds, short_name, span

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bide.i18n import _, ngettext
-from bide.plan.answer import Option, Plan, ServicePlan, Tried
+from bide.plan.answer import Plan, ServicePlan
+from bide.plan.findings import Tried
+from bide.plan.measured.capacity import measured_of
+from bide.plan.option import Option
 from bide.plan.turned_down import TurnedDown, turned_down
 from bide.report.plan_answer import surely_text
 from bide.report.plan_asked import asked_of
@@ -47,11 +50,11 @@ def _table(service: ServicePlan, options: Sequence[Option], most: int, measures:
         _("to be sure"),
         _("a month"),
         *(each.name for each in asked),
-        _("most requests/s"),
+        _("backlog requests/s"),
     )
     rows = tuple(
         (
-            option.name,
+            _("{name}, measured").format(name=option.name) if measured_of(option.candidate) else option.name,
             count(option.gpus),
             surely_text(option.gpus_surely, most),
             usd(option.cost.usd_per_month) if option.cost else _NONE,
@@ -60,7 +63,10 @@ def _table(service: ServicePlan, options: Sequence[Option], most: int, measures:
         )
         for option in options
     )
-    legend = _("Most requests/s: what the fleet works off from a backlog, whatever the users wait.")
+    legend = _(
+        "Backlog requests/s: what the fleet works off where everybody has to wait. What keeps the patience is less, "
+        "and stands in the steps above for the chosen one."
+    )
     return Table(headers, rows, tuple("knee" if option is service.chosen else "" for option in options), legend)
 
 
@@ -81,9 +87,12 @@ def _others(group: TurnedDown) -> str:
 
 
 def _tried(tried: Tried) -> str:
-    text = _(
+    text = ngettext(
+        "{candidates} was tried: {impossible} cannot run, {pruned} ruled out by a bound, {simulated} simulated, in "
+        "{runs} runs of a replica.",
         "{candidates} were tried: {impossible} cannot run, {pruned} ruled out by a bound, {simulated} simulated, in "
-        "{runs} runs of a replica."
+        "{runs} runs of a replica.",
+        tried.candidates,
     )
     return text.format(
         candidates=count(tried.candidates),

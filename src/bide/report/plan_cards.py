@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-
-from bide.i18n import _, numeral
-from bide.plan.answer import Doubling, Option, Plan, Row, ServicePlan, Verified
+from bide.i18n import _
+from bide.plan.answer import Plan, ServicePlan
+from bide.plan.findings import Verified
+from bide.plan.measured.capacity import measured_of
+from bide.plan.option import Option
 from bide.report.plan_answer import surely_text
-from bide.report.plan_asked import Asked, asked_of, shown_of
-from bide.report.plan_parts import Section, Table
-from bide.report.plan_pools import cards_lines, fewer_text, pair_text, pool_brief, pool_tables
+from bide.report.plan_ladders import brief_ladder, ladders
+from bide.report.plan_measured import whole_text
+from bide.report.plan_parts import Section
+from bide.report.plan_pools import cards_lines, fewer_text, pair_text
 from bide.report.words import count, listed, rate, short_name, so_many_gpus, so_many_replicas, span
-
-_NONE = "–"
 
 
 def cards_step(plan: Plan, service: ServicePlan) -> Section:
@@ -25,24 +24,21 @@ def cards_step(plan: Plan, service: ServicePlan) -> Section:
     )
     if service.chosen is None:
         return Section("cards", title, (_("There is no number of cards that would do."),))
-    runs = [fleet_run(proof) for proof in [service.verified] if proof]
-    if service.chosen.pools is not None:
-        lines = (*cards_lines(plan, service, service.chosen, service.chosen.pools), *runs)
-        return Section("cards", title, lines, (), pool_tables(service), (pool_brief(service),), lesson)
-    lines = (_answer(plan, service), *runs)
-    tables = (_replicas_table(service), *_parallel_table(service), _fleets(service))
-    return Section("cards", title, lines, (), tables, (_ladder(service),), lesson)
+    option, runs = service.chosen, [fleet_run(proof) for proof in [service.verified] if proof]
+    if service.verified is None and measured_of(option.candidate):
+        runs = [whole_text()]
+    said = cards_lines(plan, service, option, option.pools) if option.pools else (_answer(plan, service, option),)
+    return Section("cards", title, (*said, *runs), (), tuple(ladders(service)), (brief_ladder(service),), lesson)
 
 
-def _answer(plan: Plan, service: ServicePlan) -> str:
-    option = service.chosen
-    assert option is not None
+def _answer(plan: Plan, service: ServicePlan, option: Option) -> str:
     text = _("{planned} requests/s take {replicas}: {gpus}.").format(
         planned=rate(service.service.traffic.planned_rps),
         replicas=so_many_replicas(option.replicas),
         gpus=_gpu_count(option.needed_gpus),
     )
-    text += " " + _ends(option, plan.question.hardware.max_gpus)
+    ends = _ends(option, plan.question.hardware.max_gpus)
+    text += f" {ends}" if ends else ""
     if option.spare:
         spare = so_many_replicas(option.spare)
         text += " " + _("{spare} more for failures and updates: {gpus}.").format(
@@ -57,6 +53,8 @@ def _gpu_count(gpus: int) -> str:
 
 def _ends(option: Option, most: int) -> str:
     """What the fast and the slow end of the step times would take."""
+    if measured_of(option.candidate):
+        return ""  # what was measured has no ends
     if option.replicas_fast == option.replicas == option.replicas_surely:
         return _("As many at the fast and at the slow end of the step times.")
     text = _("At the fast end of the step times {fast} would do, at the slow end it takes {slow}.")
@@ -98,129 +96,3 @@ def fleet_run(proof: Verified) -> str:
     if not proof.stationary:
         said += " " + _("The queue still grew at the end of the run: a longer peak takes more.")
     return said
-
-
-def _ladder(service: ServicePlan) -> Table:
-    """For a terminal: the doublings with the answer among them, then those over TP that hold their load."""
-    asked = asked_of(service.service)
-    rows = _worth_showing(service.rows)
-    cells = _rungs(service, rows, asked)
-    wide = [line for line in service.doublings if _is_other(service, line)][-2:]
-    cells += [_line(line, asked) for line in wide]
-    marks = tuple(mark(row.met, row.met_surely) for row in rows) + tuple(
-        mark(line.met, line.met_surely) for line in wide
-    )
-    return Table(_headers(asked), tuple(cells), marks)
-
-
-def _rungs(service: ServicePlan, rows: Iterable[Row], asked: tuple[Asked, ...]) -> list[tuple[str, ...]]:
-    fell = {line.gpus: line.faster for line in service.doublings if line.way == "replicas"}
-    return [_rung(service, row, asked, fell.get(row.gpus)) for row in rows]
-
-
-def _headers(asked: tuple[Asked, ...]) -> tuple[str, ...]:
-    names = (each.name for each in asked)
-    return (_("GPUs"), _("kept?"), _("replicas"), _("requests/s each"), _("batch a GPU"), *names, _("faster by"))
-
-
-def _worth_showing(rows: tuple[Row, ...]) -> list[Row]:
-    """Without those that are too busy, but for the largest of them."""
-    first = next((number for number, row in enumerate(rows) if row.reading.stable), len(rows))
-    return list(rows[max(0, first - 1) :])
-
-
-def _is_other(service: ServicePlan, line: Doubling) -> bool:
-    assert service.chosen is not None
-    return line.way == "tp" and line.tp != service.chosen.candidate.deployment.tp and line.reading.stable
-
-
-def _rung(service: ServicePlan, row: Row, asked: tuple[Asked, ...], faster: float | None) -> tuple[str, ...]:
-    assert service.chosen is not None
-    replicas = _replicas(row.replicas, row.gpus, service.chosen.candidate.deployment.tp)
-    values = (one.text(row.reading) for one in asked)
-    batch = _batch(row.running_per_gpu)
-    per_replica = rate(row.reading.requests_per_s)
-    return (count(row.gpus), verdict(row, asked), replicas, per_replica, batch, *values, _faster(faster))
-
-
-def _replicas(replicas: int, gpus: int, tp: int) -> str:
-    """`4`, `4 x TP2`, or `4 x 16` where a replica is divided in more ways than one."""
-    each = gpus // replicas
-    if each == 1:
-        return numeral(replicas, ",")
-    return f"{numeral(replicas, ',')} x TP{tp}" if each == tp else f"{numeral(replicas, ',')} x {each}"
-
-
-def _line(line: Doubling, asked: tuple[Asked, ...]) -> tuple[str, ...]:
-    values = (each.text(line.reading) for each in asked)
-    return (
-        count(line.gpus),
-        verdict(line, asked),
-        _replicas(line.replicas, line.gpus, line.tp),
-        rate(line.reading.requests_per_s),
-        _batch(line.running_per_gpu),
-        *values,
-        _faster(line.faster),
-    )
-
-
-def _replicas_table(service: ServicePlan) -> Table:
-    """1, 2, 4, 8, ... replicas, and the answers among them."""
-    asked = asked_of(service.service)
-    legend = _(
-        "Replicas of the chosen setting. Batch a GPU: requests that run at once, by GPU. Faster by: how much less it "
-        "is than on half as many."
-    )
-    marks = tuple(mark(row.met, row.met_surely) for row in service.rows)
-    return Table(_headers(asked), tuple(_rungs(service, service.rows, asked)), marks, legend)
-
-
-def _parallel_table(service: ServicePlan) -> Iterable[Table]:
-    """As many GPUs, each replica over all of them."""
-    asked = asked_of(service.service)
-    lines = [line for line in service.doublings if line.way == "tp"]
-    if lines:
-        legend = _("The same with each replica over all the GPUs (tensor parallel), as far as a node goes.")
-        marks = tuple(mark(line.met, line.met_surely) for line in lines)
-        yield Table(_headers(asked), tuple(_line(line, asked) for line in lines), marks, legend)
-
-
-def _fleets(service: ServicePlan) -> Table:
-    """Fleets around the answer, every latency with its range."""
-    shown = shown_of(service.service)
-    headers = (_("GPUs"), _("kept?"), *(each.name for each in shown))
-    rows = tuple(_fleet(row, shown) for row in service.rows)
-    legend = _(
-        "The likely value, and in brackets its range from the fast to the slow end. ∞: at the slow end the queue grows "
-        "without end. Kept: yes, at the slow end too; likely, at the likely value; no; too busy, where the values are "
-        "within the limits, but at a rate hardly higher, or with the whole fleet run together, are not."
-    )
-    return Table(headers, rows, tuple(mark(row.met, row.met_surely) for row in service.rows), legend)
-
-
-def _fleet(row: Row, shown: tuple[Asked, ...]) -> tuple[str, ...]:
-    return (count(row.gpus), verdict(row, shown), *(each.text(row.reading) for each in shown))
-
-
-def verdict(row: Row | Doubling, asked: Iterable[Asked]) -> str:
-    """Whether a fleet keeps the patience, in a word.
-
-    Too busy: what it promises at this very rate is within the limits, and still it is not enough. A rate hardly higher
-    is beyond them or beyond what a replica may be loaded with, or the whole fleet did not hold.
-    """
-    if not row.met and all(each.within(row.reading) for each in asked):
-        return _("too busy")
-    return {"yes": _("yes"), "maybe": _("likely"), "no": _("no")}[mark(row.met, row.met_surely)]
-
-
-def mark(met: bool, surely: bool) -> str:
-    """The same for the page's colours."""
-    return "yes" if surely else "maybe" if met else "no"
-
-
-def _batch(requests: float | None) -> str:
-    return _NONE if requests is None else rate(requests)
-
-
-def _faster(share: float | None) -> str:
-    return _NONE if share is None or not math.isfinite(share) else numeral(share, ".0%")

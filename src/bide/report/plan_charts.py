@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bide.i18n import _, numeral
-from bide.plan.answer import Option, ServicePlan
+from bide.plan.answer import ServicePlan
+from bide.plan.option import Option
 from bide.plan.question import Traffic
 from bide.report.drawing import Drawing, drawing
 from bide.report.memory_charts import Marked, memory_drawing, requests_drawing
@@ -40,7 +41,11 @@ def _patience(plan: ServicePlan) -> Charts:
     """Each limit against what one replica does at rising rates."""
     if plan.chosen is None:
         return
-    title = _("{name} of one replica by its load")
+    title = (
+        _("{name} of one replica by its load")
+        if plan.chosen.pools is None
+        else _("{name} of the fleet by the load for each replica of either kind")
+    )
     for asked in asked_of(plan.service):
         if any(asked.of(row.reading) for row in plan.rows):
             yield title.format(name=asked.name), drawing(load_chart(plan, asked), _HEIGHT)
@@ -58,7 +63,7 @@ def load_chart(plan: ServicePlan, asked: Asked) -> Any:
     base = alt.Chart(rows(values.rows)).encode(
         x=alt.X("x:Q", title=_("requests/s of one replica"), axis=alt.Axis(grid=False, tickCount=8))
     )
-    band = base.mark_area(color=ACCENT, opacity=0.2).encode(y=y, y2=alt.Y2("high:Q"))
+    band = base.mark_area(aria=False, color=ACCENT, opacity=0.2).encode(y=y, y2=alt.Y2("high:Q"))
     mid = alt.Y("mid:Q", scale=log_scale(10))
     line = base.mark_line(color=ACCENT, strokeWidth=2.5, point={"color": ACCENT, "size": 50}).encode(y=mid)
     return alt.layer(band, line, *_planned(plan), *rule(limit, _("limit")))
@@ -71,8 +76,11 @@ def _planned(plan: ServicePlan) -> list[Any]:
     assert plan.chosen is not None
     data = rows([{"x": plan.chosen.reading.requests_per_s, "text": _("planned")}])
     base = alt.Chart(data).encode(x=alt.X("x:Q"))
-    line = base.mark_rule(color=INK, strokeDash=[2, 3])
-    return [line, base.mark_text(color=INK, align="left", dx=5).encode(y=alt.YValue(8), text=alt.Text("text:N"))]
+    line = base.mark_rule(aria=False, color=INK, strokeDash=[2, 3])
+    return [
+        line,
+        base.mark_text(aria=False, color=INK, align="left", dx=5).encode(y=alt.YValue(8), text=alt.Text("text:N")),
+    ]
 
 
 def _peak(plan: ServicePlan) -> Charts:
@@ -101,8 +109,8 @@ def factors_chart(traffic: Traffic) -> Any:
     )
     x = alt.X("rps:Q", title=_("requests/s"), axis=alt.Axis(grid=False, tickCount=5))
     colours = alt.Scale(domain=names, range=[ACCENT] * (len(names) - 1) + [WARN])
-    bars = base.mark_bar(height=18).encode(x=x, color=alt.Color("name:N", scale=colours, legend=None))
-    words = base.mark_text(align="left", dx=6, color=INK).encode(x=alt.X("rps:Q"), text=alt.Text("text:N"))
+    bars = base.mark_bar(aria=False, height=18).encode(x=x, color=alt.Color("name:N", scale=colours, legend=None))
+    words = base.mark_text(aria=False, align="left", dx=6, color=INK).encode(x=alt.X("rps:Q"), text=alt.Text("text:N"))
     return alt.layer(bars, words)
 
 

@@ -7,9 +7,21 @@ import io
 from collections.abc import Iterable, Sequence
 
 from bide.interval import Interval
-from bide.plan.answer import Doubling, Plan, Row, ServicePlan
+from bide.plan.answer import Plan, ServicePlan
+from bide.plan.findings import Doubling, Row
 
 _ENDS = ("low", "mid", "high")
+_FLEET = (
+    "service",
+    "gpus",
+    "replicas",
+    "prefill_replicas",
+    "decode_replicas",
+    "way",
+    "kept",
+    "kept_surely",
+    "requests_per_s_of_a_replica",
+)
 
 
 def frontier_csv(plan: Plan) -> str:
@@ -33,11 +45,14 @@ def frontier_csv(plan: Plan) -> str:
 
 
 def fleets_csv(plan: Plan) -> str:
-    """A row a number of GPUs: replicas, whether the patience is kept, and each latency with its range in seconds."""
+    """A row a fleet: replicas, whether the patience is kept, and each latency with its range in seconds.
+
+    How many replicas are for prompts and for answers is empty where they do both.
+    """
     services = [(service, _lines(service)) for service in plan.services]
     measures = list(dict.fromkeys(m for _service, lines in services for line in lines for m in line.reading.seconds))
     names = [f"{measure.name}_{end}_s" for measure in measures for end in _ENDS]
-    header = ("service", "gpus", "replicas", "way", "kept", "kept_surely", "requests_per_s_of_a_replica", *names)
+    header = (*_FLEET, *names)
     rows = [
         (
             service.service.name,
@@ -50,13 +65,14 @@ def fleets_csv(plan: Plan) -> str:
     return _text(header, rows)
 
 
-def _lines(service: ServicePlan) -> list[Row | Doubling]:
-    return [*service.rows, *service.doublings]
+def _lines(service: ServicePlan) -> list[Row]:
+    return [*service.rows, *service.around, *service.doublings]
 
 
-def _fleet(line: Row | Doubling) -> tuple[object, ...]:
-    way = "replicas" if isinstance(line, Row) else line.way
-    return line.gpus, line.replicas, way, line.met, line.met_surely, line.reading.requests_per_s
+def _fleet(line: Row) -> tuple[object, ...]:
+    way = line.way if isinstance(line, Doubling) else "replicas"
+    pair = (line.pair.prefill, line.pair.decode) if line.pair else (None, None)
+    return line.gpus, line.replicas, *pair, way, line.met, line.met_surely, line.reading.requests_per_s
 
 
 def _ends(found: Interval | None) -> tuple[float | None, ...]:

@@ -8,6 +8,7 @@ from bide.i18n import _
 from bide.plan.answer import ServicePlan
 from bide.plan.autoscale import Autoscaling
 from bide.plan.question import Traffic
+from bide.plan.serving.transfer import Role
 from bide.report.drawing import drawing
 from bide.report.plan_parts import Charts
 from bide.report.themed import ACCENT, INK, PARTS, WARN, rows
@@ -45,13 +46,18 @@ def _hours() -> Any:
 
 
 def day_charts(plan: ServicePlan) -> Charts:
-    """Replicas over the day, where its hours are known."""
-    scaled = plan.operation.autoscaling if plan.operation else None
-    if scaled is not None:
-        yield (
-            _("Replicas needed in each hour, against a fixed fleet"),
-            drawing(replicas_chart(scaled), _HEIGHT),
-        )
+    """Replicas over the day, where its hours are known, a chart for each kind."""
+    for scaling in plan.operation.scalings if plan.operation else ():
+        if scaling.autoscaling is not None:
+            yield _title(scaling.role), drawing(replicas_chart(scaling.autoscaling), _HEIGHT)
+
+
+def _title(role: Role | None) -> str:
+    titles = {
+        "prefill": _("Replicas for prompts needed in each hour, against a fixed fleet"),
+        "decode": _("Replicas for answers needed in each hour, against a fixed fleet"),
+    }
+    return titles[role] if role else _("Replicas needed in each hour, against a fixed fleet")
 
 
 def replicas_chart(scaled: Autoscaling) -> Any:
@@ -62,16 +68,16 @@ def replicas_chart(scaled: Autoscaling) -> Any:
     values = [{"hour": hour, "n": count} for hour, count in enumerate((*needed, needed[-1]))]
     y = alt.Y("n:Q", title=_("replicas"), axis=alt.Axis(tickMinStep=1, format="d"), scale=alt.Scale(domainMin=0))
     area = alt.Chart(rows(values)).mark_area(
-        interpolate="step-after", color=ACCENT, opacity=0.25, line={"color": ACCENT}
+        aria=False, interpolate="step-after", color=ACCENT, opacity=0.25, line={"color": ACCENT}
     )
     base = alt.Chart(rows([{"n": scaled.fixed_replicas, "text": _("fixed")}]))
-    line = base.mark_rule(color=WARN, strokeDash=[5, 4]).encode(y=alt.Y("n:Q"))
-    word = base.mark_text(color=WARN, align="right", dy=-7).encode(
+    line = base.mark_rule(aria=False, color=WARN, strokeDash=[5, 4]).encode(y=alt.Y("n:Q"))
+    word = base.mark_text(aria=False, color=WARN, align="right", dy=-7).encode(
         y=alt.Y("n:Q"), x=alt.XValue("width"), text=alt.Text("text:N")
     )
     fewest = alt.Chart(rows([{"n": scaled.min_replicas, "text": _("fewest, by the thresholds")}]))
-    floor = fewest.mark_rule(color=PARTS[3], strokeDash=[2, 3]).encode(y=alt.Y("n:Q"))
-    name = fewest.mark_text(color=INK, align="left", dx=4, dy=-7).encode(
+    floor = fewest.mark_rule(aria=False, color=PARTS[3], strokeDash=[2, 3]).encode(y=alt.Y("n:Q"))
+    name = fewest.mark_text(aria=False, color=INK, align="left", dx=4, dy=-7).encode(
         y=alt.Y("n:Q"), x=alt.XValue(0), text=alt.Text("text:N")
     )
     return alt.layer(area.encode(x=_hours(), y=y), line, word, floor, name)

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 from bide.facts.deployment import Deployment
 from bide.i18n import _
-from bide.plan.answer import Option, Plan, Pools, ServicePlan
+from bide.plan.answer import Plan, ServicePlan
 from bide.plan.cost import HOURS_PER_MONTH, Cost
+from bide.plan.measured.capacity import measured_of
 from bide.plan.mix import BIN_TOKENS
+from bide.plan.option import Option, Pools
 from bide.report.plan_steps import factors_text
 from bide.report.plan_text import plan_notes_text
 from bide.report.words import seconds
@@ -94,9 +96,14 @@ def _speed(option: Option) -> Iterable[str]:
     yield _("prefill: {rate:g} requests/s x {prompt} a prompt = {share:.1%} of the time").format(
         rate=rps, prompt=seconds(steady.prefill_share / rps), share=steady.prefill_share
     )
-    yield _(
+    text = _(
         "time per token: {step} / (1 - {share:.3f}) = {tpot} on average, in closed form; the percentiles are simulated"
-    ).format(step=seconds(steady.decode_step_s), share=steady.prefill_share, tpot=seconds(steady.tpot_s))
+    )
+    if measured_of(option.candidate):
+        text = _(
+            "time per token: {step} / (1 - {share:.3f}) = {tpot} on average, in closed form; percentiles: measured"
+        )
+    yield text.format(step=seconds(steady.decode_step_s), share=steady.prefill_share, tpot=seconds(steady.tpot_s))
 
 
 def _count(plan: ServicePlan, option: Option) -> Iterable[str]:
@@ -158,6 +165,7 @@ def _cost(cost: Cost) -> Iterable[str]:
     yield _("a month: {gpus} GPUs x ${usd:.4g} x {hours:g} hours = ${month:,.2f}").format(
         gpus=cost.gpus, usd=cost.price.usd_per_hour, hours=HOURS_PER_MONTH, month=cost.usd_per_month
     )
-    yield _("a million tokens: ${hour:.2f} an hour / ({tokens:,.0f} tokens/s x 3,600) x 1,000,000 = ${usd:.3f}").format(
-        hour=cost.usd_per_hour, tokens=cost.peak.tokens_per_s, usd=cost.usd_per_million_tokens
-    )
+    yield _(
+        "a million tokens at the stated peak: ${hour:.2f} an hour / ({tokens:,.0f} tokens/s x 3,600) x 1,000,000 = "
+        "${usd:.3f}"
+    ).format(hour=cost.usd_per_hour, tokens=cost.peak.tokens_per_s, usd=cost.usd_per_million_tokens)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bide.i18n import _
-from bide.plan.answer import Doubling, Reading, ServicePlan
+from bide.plan.answer import ServicePlan
+from bide.plan.findings import Doubling, Reading
 from bide.plan.question import Goodput
 from bide.report.plan_asked import Asked
 from bide.report.themed import ACCENT, INK, PARTS, log_scale, round_ticks, rows, rule
@@ -59,7 +60,7 @@ def fleet_chart(plan: ServicePlan, asked: Asked) -> Any:
     y = alt.Y("low:Q", scale=log_scale(10), title=f"{asked.name}{unit}", axis=round_ticks(reach))
     x = _gpus(plan)
     base = alt.Chart(rows(values)).encode(x=x)
-    spread = base.mark_rule(color=ACCENT, strokeWidth=7, opacity=0.3).encode(y=y, y2=alt.Y2("high:Q"))
+    spread = base.mark_rule(aria=False, color=ACCENT, strokeWidth=7, opacity=0.3).encode(y=y, y2=alt.Y2("high:Q"))
     data = [{**row, "way": _("replicas")} for row in values] + [{**row, "way": _("tensor parallel")} for row in others]
     points = alt.Chart(rows(data)).encode(x=x, y=alt.Y("mid:Q", scale=log_scale(10)), color=_ways(bool(others)))
     layers = [spread, points.mark_line(strokeWidth=1.5), points.mark_point(filled=True, size=70, opacity=1)]
@@ -101,8 +102,11 @@ def _answer(plan: ServicePlan) -> list[Any]:
         return []
     data = rows([{"gpus": plan.chosen.needed_gpus, "text": _("the answer")}])
     base = alt.Chart(data).encode(x=_gpus(plan))
-    line = base.mark_rule(color=INK, strokeDash=[2, 3])
-    return [line, base.mark_text(color=INK, align="left", dx=5).encode(y=alt.YValue(8), text=alt.Text("text:N"))]
+    line = base.mark_rule(aria=False, color=INK, strokeDash=[2, 3])
+    return [
+        line,
+        base.mark_text(aria=False, color=INK, align="left", dx=5).encode(y=alt.YValue(8), text=alt.Text("text:N")),
+    ]
 
 
 def batch_chart(plan: ServicePlan) -> Any:

@@ -1,18 +1,18 @@
-"""What is said of a fleet whose replicas do one of the two stages: its pools, its run, what is not looked at."""
+"""What is said of a fleet whose replicas do one of the two stages: its pools, and its run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from bide.i18n import _, numeral
-from bide.plan.answer import Option, Plan, Pools, Row, ServicePlan, Verified
+from bide.plan.answer import Plan, ServicePlan
+from bide.plan.disaggregated.cell import STEP, part_of
 from bide.plan.disaggregated.pair import Pair
+from bide.plan.findings import Verified
+from bide.plan.option import Option, Pools
 from bide.report.plan_answer import surely_text
-from bide.report.plan_asked import Asked, asked_of, shown_of
-from bide.report.plan_parts import Table
+from bide.report.plan_asked import asked_of
 from bide.report.words import count, listed, rate, seconds, so_many_gpus
-
-_NONE = "–"
 
 
 def pair_text(pair: Pair) -> str:
@@ -53,13 +53,27 @@ def cards_lines(plan: Plan, service: ServicePlan, option: Option, pools: Pools) 
         gpus=so_many_gpus(option.needed_gpus),
         slow=slow or _("not even {most} GPUs are enough").format(most=count(most)),
     )
+    yield from _part_lines(option, pools)
+    if option.kept_rps:
+        text = _("Together they keep the patience up to {rate} requests/s.")
+        yield text.format(rate=rate(option.kept_rps.mid * option.replicas))
     if option.spare:
         spare = _("{n} more of each for failures and updates: {gpus}.")
         yield spare.format(n=count(option.spare // 2), gpus=so_many_gpus(option.gpus))
-    yield _(
-        "Not looked at for such a fleet: doublings, what moves the answer, and autoscaling, as each pool has a rule "
-        "of its own."
-    )
+
+
+def _part_lines(option: Option, pools: Pools) -> Iterable[str]:
+    """What was simulated in place of a fleet that is large."""
+    engines = option.candidate.setup.engines
+    part = part_of(pools.pair.prefill * engines, pools.pair.decode * engines)
+    if part is not None:
+        text = _(
+            "The search simulated a part of it, {prompts} engines for prompts beside {answers} for answers, as if the "
+            "fleet were many such parts side by side: up to {share:.1%} fewer that answer than there are. The run of "
+            "the whole fleet has all of them."
+        )
+        answers = numeral(part.answers, ".3g")
+        yield text.format(prompts=count(part.prompts), answers=answers, share=STEP)
 
 
 def fewer_text(proof: Verified) -> str:
@@ -74,31 +88,3 @@ def fewer_text(proof: Verified) -> str:
         else:
             parts.append(_("one fewer {what} does not hold").format(what=what))
     return _("Of replicas, {parts}.").format(parts=listed(parts))
-
-
-def pool_tables(service: ServicePlan) -> tuple[Table, ...]:
-    """Fleets around the answer, every latency with its range."""
-    legend = _(
-        "Replicas for each stage around the answer: the likely value, and in brackets its range from the fast to the "
-        "slow end of the step times."
-    )
-    return (_table(service, shown_of(service.service), legend),)
-
-
-def pool_brief(service: ServicePlan) -> Table:
-    """The same for a terminal."""
-    return _table(service, asked_of(service.service), "")
-
-
-def _table(service: ServicePlan, shown: Iterable[Asked], legend: str) -> Table:
-    asked = tuple(shown)
-    headers = (_("GPUs"), _("kept?"), _("replicas"), *(each.name for each in asked))
-    rows = tuple(_cells(row, asked) for row in service.rows)
-    marks = tuple("yes" if row.met_surely else "maybe" if row.met else "no" for row in service.rows)
-    return Table(headers, rows, marks, legend)
-
-
-def _cells(row: Row, asked: tuple[Asked, ...]) -> tuple[str, ...]:
-    kept = _("yes") if row.met_surely else _("likely") if row.met else _("no")
-    replicas = pair_text(row.pair) if row.pair else _NONE
-    return (count(row.gpus), kept, replicas, *(each.text(row.reading) for each in asked))

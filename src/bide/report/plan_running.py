@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from bide.facts.engine_metrics import OBSERVED_ENGINES, engine_metrics
 from bide.i18n import _, numeral
-from bide.plan.answer import Option, ServicePlan
+from bide.plan.answer import ServicePlan
 from bide.plan.autoscale import Autoscaling
 from bide.plan.break_even import BreakEven
 from bide.plan.cost import HOURS_PER_MONTH, Cost, UnitCost
 from bide.plan.energy import Energy
 from bide.plan.operation import Operation
+from bide.plan.option import Option
+from bide.plan.serving.transfer import Role
 from bide.plan.thresholds import Thresholds
 from bide.report.plan_parts import Section, Table
 from bide.report.words import count, rate, rounded, seconds, so_many_replicas, usd
@@ -127,18 +130,30 @@ def _api_verdict(api: BreakEven) -> str:
 def running_section(service: ServicePlan, option: Option) -> Section | None:
     """The day and the thresholds; None where there is neither."""
     operation = service.operation
-    if operation is None or operation.thresholds is None:
+    if operation is None or not operation.scalings:
         return None
     engine = option.candidate.deployment.engine.name
-    lines = tuple(_lines(operation, operation.thresholds, engine))
+    lines, tables = tuple(_lines(operation, engine)), tuple(_tables(operation, engine))
     lesson = _("A replica that is asked for when the queue is there comes too late: it is started by what came before.")
-    return Section("running", _("Autoscaling"), lines, (), (_thresholds(operation.thresholds, engine),), (), lesson)
+    return Section("running", _("Autoscaling"), lines, (), tables, (), lesson)
 
 
-def _lines(operation: Operation, found: Thresholds, engine: str) -> Iterable[str]:
+def _lines(operation: Operation, engine: str) -> Iterable[str]:
     if operation.autoscaling:
         yield _day(operation.autoscaling)
-    yield _scale(found, engine)
+    for scaling in operation.scalings:
+        said = _scale(scaling.thresholds, engine)
+        yield f"{_kind(scaling.role)}: {said}" if scaling.role else said
+
+
+def _tables(operation: Operation, engine: str) -> Iterable[Table]:
+    for scaling in operation.scalings:
+        table = _thresholds(scaling.thresholds, engine)
+        yield replace(table, legend=f"{_kind(scaling.role)}.") if scaling.role else table
+
+
+def _kind(role: Role) -> str:
+    return {"prefill": _("Replicas for prompts"), "decode": _("Replicas for answers")}[role]
 
 
 def _day(scaled: Autoscaling) -> str:
@@ -161,7 +176,7 @@ def _scale(found: Thresholds, engine: str) -> str:
     if found.min_replicas == found.max_replicas:
         always = so_many_replicas(found.max_replicas)
         return _("Always {replicas}: there is nothing to scale.").format(replicas=always)
-    running, waiting, _cache = (name for name, _value, _why in _targets(found, engine))
+    (followed, most, _why), (waiting, *_waits), _cache = _targets(found, engine)
     text = _(
         "Between {fewest} and {most} replicas: one more where, on average, {running} is above {n} or {waiting} above "
         "{queued}; one less after {down}."
@@ -169,8 +184,8 @@ def _scale(found: Thresholds, engine: str) -> str:
     return text.format(
         fewest=found.min_replicas,
         most=found.max_replicas,
-        running=running,
-        n=rate(found.running_requests),
+        running=followed,
+        n=most,
         waiting=waiting,
         queued=rate(found.waiting_requests),
         down=seconds(found.scale_down_s),
@@ -178,15 +193,22 @@ def _scale(found: Thresholds, engine: str) -> str:
 
 
 def _targets(found: Thresholds, engine: str) -> Iterable[tuple[str, str, str]]:
-    """The engine's metric, its target, and the arithmetic."""
+    """The engine's metric, its target, and the arithmetic: first of what follows the load."""
+    if found.prompt_tokens_per_s is not None:
+        name = _metric(engine, "prefilled", _("prompt tokens"))
+        yield f"rate({name})", count(found.prompt_tokens_per_s), found.why["prompt_tokens_per_s"]
+    if found.running_requests is not None:
+        name = _metric(engine, "running", _("requests running"))
+        yield name, rate(found.running_requests), found.why["running_requests"]
+    name = _metric(engine, "waiting", _("requests waiting"))
+    yield name, rate(found.waiting_requests), found.why["waiting_requests"]
+    name = _metric(engine, "kv_usage", _("use of the cache"))
+    yield name, numeral(found.kv_usage, ".2g"), found.why["kv_usage"]
+
+
+def _metric(engine: str, role: str, plain: str) -> str:
     named = engine_metrics(engine).names if engine in OBSERVED_ENGINES else {}
-    for role, field, plain, value in (
-        ("running", "running_requests", _("requests running"), rate(found.running_requests)),
-        ("waiting", "waiting_requests", _("requests waiting"), rate(found.waiting_requests)),
-        ("kv_usage", "kv_usage", _("use of the cache"), numeral(found.kv_usage, ".2g")),
-    ):
-        metric = f"{engine}:{named[role][0].name}" if named.get(role) else plain
-        yield metric, value, found.why[field]
+    return f"{engine}:{named[role][0].name}" if named.get(role) else plain
 
 
 def _thresholds(found: Thresholds, engine: str) -> Table:

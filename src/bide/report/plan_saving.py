@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bide.i18n import _
-from bide.plan.answer import FrontierPoint, Plan, ServicePlan
+from bide.plan.answer import Plan, ServicePlan
+from bide.plan.findings import FrontierPoint
+from bide.plan.question import Measure
 from bide.plan.telling import Saving, asked_point, half_longer, savings
 from bide.report.plan_answer import surely_text
 from bide.report.plan_parts import Section, Table
@@ -58,13 +60,21 @@ def _frontier_legend(service: ServicePlan) -> str:
     return text + " " + _("All limits of the goodput are changed by the same factor; the first of them is shown.")
 
 
+def _name(service: ServicePlan, measure: Measure) -> str:
+    """Of the limit that a frontier changes, with what else it stands for."""
+    name, first = short_name(measure), service.frontier[0].measure
+    if service.service.patience or measure != first:
+        return name
+    return _("{name}, others alike").format(name=name)
+
+
 def _longer(service: ServicePlan) -> Iterable[str]:
     """What half as much patience again would save."""
     asked, longer = asked_point(service), half_longer(service)
     if longer is None or longer.gpus is None:
         return
     found = savings([longer], asked)[0]
-    name, limit = short_name(longer.measure), _limit(longer.seconds)
+    name, limit = _name(service, longer.measure), _limit(longer.seconds)
     if asked is None or asked.gpus is None:
         text = _("With {limit} ({name}) it could be done on {fleet}.")
         yield text.format(limit=limit, name=name, fleet=_fleet(longer))
@@ -137,7 +147,7 @@ def _table(service: ServicePlan, found: Sequence[Saving], most: int, legend: str
     per_s = measure.latency in ("e2e", "ttft")
     more = _("a second more saves") if per_s else _("10 ms more save")
     headers = (
-        short_name(measure),
+        _name(service, measure),
         _("GPUs, likely"),
         _("to be sure"),
         _("a month"),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bide.i18n import _, numeral
-from bide.plan.answer import FrontierPoint, ServicePlan
+from bide.plan.answer import ServicePlan
+from bide.plan.findings import FrontierPoint
 from bide.plan.telling import asked_point
 from bide.report.drawing import drawing
 from bide.report.plan_parts import Charts
@@ -58,7 +59,7 @@ def frontier_chart(
         *_band(values, x),
         base.mark_line(color=ACCENT, strokeWidth=2.5),
         base.mark_point(color=ACCENT, filled=True, size=60, opacity=1),
-        alt.Chart(rows(named)).mark_text(color=INK, dy=-11).encode(x=x, y=y, text=alt.Text("gpus:N")),
+        alt.Chart(rows(named)).mark_text(aria=False, color=INK, dy=-11).encode(x=x, y=y, text=alt.Text("gpus:N")),
         *_marked(asked, scale, priced, x),
         *_against(against, priced),
     ]
@@ -85,7 +86,7 @@ def held_chart(place: dict[str, Any]) -> Any:
     import altair as alt
 
     base = alt.Chart(rows([place])).encode(x=alt.X("x:Q"))
-    line = base.mark_rule(color=INK, strokeWidth=1.5)
+    line = base.mark_rule(aria=False, color=INK, strokeWidth=1.5)
     handle = base.mark_point(color=INK, filled=True, size=190, opacity=1)
     return alt.layer(line, handle.encode(y=alt.Y("y:Q", scale=log_scale(10))))
 
@@ -119,7 +120,11 @@ def _band(values: Sequence[dict[str, Any]], x: Any) -> list[Any]:
         return []
     base = alt.Chart(rows(known)).encode(x=x)
     low = alt.Y("y:Q", scale=log_scale(10))
-    mark = base.mark_area(color=ACCENT, opacity=0.2) if len(known) > 1 else base.mark_rule(color=ACCENT, opacity=0.4)
+    mark = (
+        base.mark_area(aria=False, color=ACCENT, opacity=0.2)
+        if len(known) > 1
+        else base.mark_rule(aria=False, color=ACCENT, opacity=0.4)
+    )
     return [mark.encode(y=low, y2=alt.Y2("sure:Q"))]
 
 
@@ -132,10 +137,10 @@ def _impossible(points: Sequence[FrontierPoint], scale: float) -> list[Any]:
         return []
     ends = points[0].seconds * scale, points[first].seconds * scale
     data = rows([{"a": ends[0], "b": ends[1], "text": _("no fleet")}])
-    shade = alt.Chart(data).mark_rect(color=PARTS[5], opacity=0.25).encode(x=alt.X("a:Q"), x2=alt.X2("b:Q"))
+    shade = alt.Chart(data).mark_rect(aria=False, color=PARTS[5], opacity=0.25).encode(x=alt.X("a:Q"), x2=alt.X2("b:Q"))
     word = (
         alt.Chart(data)
-        .mark_text(color=MUTED, align="left", dx=5)
+        .mark_text(aria=False, color=MUTED, align="left", dx=5)
         .encode(x=alt.X("a:Q"), y=alt.YValue(12), text=alt.Text("text:N"))
     )
     return [shade, word]
@@ -158,7 +163,7 @@ def _marked(asked: FrontierPoint | None, scale: float, priced: bool, x: Any) -> 
     )
     base = alt.Chart(data).encode(x=x, y=alt.Y("y:Q", scale=log_scale(10)))
     ring = base.mark_point(color=WARN, size=180, strokeWidth=2.5)
-    return [ring, base.mark_text(color=WARN, dy=-17).encode(text=alt.Text("text:N"))]
+    return [ring, base.mark_text(aria=False, color=WARN, dy=-17).encode(text=alt.Text("text:N"))]
 
 
 def _against(point: FrontierPoint | None, priced: bool) -> list[Any]:
@@ -172,8 +177,10 @@ def _against(point: FrontierPoint | None, priced: bool) -> list[Any]:
         text += f": {usd(point.usd_per_month)}"
     base = alt.Chart(rows([{"y": _height(point, priced), "text": text}]))
     y = alt.Y("y:Q", scale=log_scale(10))
-    line = base.mark_rule(color=WARN, strokeDash=[5, 4]).encode(y=y)
+    line = base.mark_rule(aria=False, color=WARN, strokeDash=[5, 4]).encode(y=y)
     return [
         line,
-        base.mark_text(color=WARN, align="right", dy=-7).encode(y=y, x=alt.XValue("width"), text=alt.Text("text:N")),
+        base.mark_text(aria=False, color=WARN, align="right", dy=-7).encode(
+            y=y, x=alt.XValue("width"), text=alt.Text("text:N")
+        ),
     ]

@@ -81,9 +81,11 @@ def _table(table: Table) -> dict[str, Any]:
 def _frontier(plan: ServicePlan, steps: Sequence[Section]) -> dict[str, Any] | None:
     """The frontier with a handle, where it stands at each limit, and what the table says of the limit."""
     table = next((step.tables[0] for step in steps if step.key == "saving" and step.tables), None)
+    if table is None or not plan.frontier:
+        return None  # a fleet beside the services that it is for has none
     places = held_places(plan.frontier)
     first = next((place for place in places if place), None)
-    if table is None or first is None:
+    if first is None:
         return None
     asked = asked_point(plan)
     base = spec(frontier_chart(plan.frontier, asked))

@@ -6,11 +6,15 @@ from collections.abc import Iterable
 
 from bide.i18n import _
 from bide.interval import Interval
-from bide.plan.answer import Option, Plan, Reading, ServicePlan
+from bide.plan.answer import Plan, ServicePlan
+from bide.plan.findings import Reading
+from bide.plan.measured.capacity import measured_of
+from bide.plan.option import Option
 from bide.plan.question import Traffic
 from bide.plan.telling import outweighing_requests
 from bide.report.curve_sentences import waits_for
 from bide.report.plan_asked import asked_of, names_text, patience_text
+from bide.report.plan_measured import carries_text, levels_table
 from bide.report.plan_parts import Section
 from bide.report.plan_pools import card_lines
 from bide.report.words import cards, count, listed, rate
@@ -77,9 +81,12 @@ def card_step(service: ServicePlan) -> Section:
     if option.pools is not None:
         lines = (_memory(option), *card_lines(service, option, option.pools))
         return Section("card", title, lines, (waits_for(option.reading.bound), *_outweighs(option)), lesson=lesson)
-    lines = (_memory(option), _carries(option), _at_its_share(service, option.reading))
+    measured = measured_of(option.candidate)
+    carries = carries_text(option, measured) if measured else _carries(option)
+    lines = (_memory(option), carries, _at_its_share(service, option.reading))
     more = (waits_for(option.reading.bound), *_outweighs(option))
-    return Section("card", title, lines, more, lesson=lesson)
+    tables = (levels_table(service, measured),) if measured else ()
+    return Section("card", title, lines, more, tables, tables, lesson)
 
 
 def _memory(option: Option) -> str:

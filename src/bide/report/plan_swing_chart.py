@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from bide.i18n import _
-from bide.plan.answer import ServicePlan, Swing
+from bide.plan.answer import ServicePlan
+from bide.plan.findings import Swing
 from bide.report.drawing import Drawing
 from bide.report.plan_parts import Charts
 from bide.report.themed import ACCENT, INK, WARN, rows
@@ -49,17 +50,19 @@ def swing_chart(swings: tuple[Swing, ...], *, narrow: bool = False) -> Any:
     )
     sides = alt.Scale(domain=["less", "more"], range=[ACCENT, WARN])
     base = alt.Chart(rows(values)).encode(y=y)
-    bars = base.mark_bar(height=14).encode(
+    bars = base.mark_bar(aria=False, height=14).encode(
         x=x, x2=alt.X2Datum(1.0), color=alt.Color("side:N", scale=sides, legend=None)
     )
     less, more = (base.transform_filter(f"datum.side == '{side}'") for side in ("less", "more"))
     texts = [
-        less.mark_text(color=INK, align="right", dx=-4, fontSize=11).encode(
+        less.mark_text(aria=False, color=INK, align="right", dx=-4, fontSize=11).encode(
             x=alt.X("share:Q"), text=alt.Text("text:N")
         ),
-        more.mark_text(color=INK, align="left", dx=4, fontSize=11).encode(x=alt.X("share:Q"), text=alt.Text("text:N")),
+        more.mark_text(aria=False, color=INK, align="left", dx=4, fontSize=11).encode(
+            x=alt.X("share:Q"), text=alt.Text("text:N")
+        ),
     ]
-    middle = alt.Chart(rows([{"share": 1.0}])).mark_rule(color=INK).encode(x=alt.X("share:Q"))
+    middle = alt.Chart(rows([{"share": 1.0}])).mark_rule(aria=False, color=INK).encode(x=alt.X("share:Q"))
     return alt.layer(bars, middle, *texts)
 
 

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from bide.i18n import _
 from bide.plan.answer import ServicePlan
+from bide.plan.measured.capacity import measured_of
 from bide.report.plan_parts import Section, Table
 from bide.report.words import count, listed, usd
+
+
+def _to_measure(service: ServicePlan) -> str:
+    """With a place for the command."""
+    if service.chosen and service.chosen.pools:
+        return _(
+            "Measure the smallest such fleet, one replica for either stage behind a router, to narrow it: {command}"
+        )
+    if service.chosen and measured_of(service.chosen.candidate):
+        return _("Another load to measure, that of a replica in this fleet: {command}")
+    return _("Measure one replica to narrow it: {command}")
 
 
 def swings_section(service: ServicePlan) -> Section:
@@ -15,12 +27,7 @@ def swings_section(service: ServicePlan) -> Section:
         first = [swing.input for swing in service.swings[:3]]
         lines.append(_("What moves the answer most: {names}.").format(names=listed(first)))
     if service.measure_with:
-        lines.append(_("Measure one replica to narrow it: {command}").format(command=service.measure_with))
-    if service.chosen is not None and service.chosen.pools is not None:
-        text = _(
-            "Measure the smallest such fleet, one replica for either stage behind a router, to narrow it: {command}"
-        )
-        lines[-1:] = [text.format(command=service.measure_with)]
+        lines.append(_to_measure(service).format(command=service.measure_with))
     headers = (_("input"), _("from"), _("to"), _("GPUs, from"), _("GPUs, to"), _("a month, from"), _("a month, to"))
     rows = tuple(
         (

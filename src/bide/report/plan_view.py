@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bide.i18n import _
-from bide.plan.answer import Option, Plan, ServicePlan, Verified
+from bide.plan.answer import Plan, ServicePlan
+from bide.plan.findings import Verified
 from bide.plan.flags import serving
+from bide.plan.option import Option
 from bide.plan.pooled_flags import ROLES, remarks_of, role_serving
 from bide.plan.question import Service
 from bide.report.plan_answer import bought_text, figures, fleet_text, sentence, sureness, together

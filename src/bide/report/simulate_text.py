@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from bide.i18n import _, ngettext, numeral
-from bide.report.words import seconds
+from bide.report.words import assumption_line, seconds
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.simulation import Simulation
 from bide.simulate.summary.summarise import Metric, Percentile, Summary
@@ -166,7 +166,7 @@ def endnotes(made: Simulation) -> Iterator[str]:
     for warning in (*made.deployment.warnings, *made.traffic.notes):
         yield f"- {warning}"
     for assumption in made.assumptions:
-        yield _("- Assumed: {assumption}").format(assumption=assumption)
+        yield _("- Assumed: {assumption}").format(assumption=assumption_line(assumption))
 
 
 def _has_step_error(summary: Summary) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bide.i18n import _, language, number_marks
+from bide.report.shaped import Shaped
 
 if TYPE_CHECKING:
     import altair as alt
@@ -36,15 +37,14 @@ _PAGE = Path(__file__).with_name("templates") / "page.css"
 
 
 def svg(chart: Any, width: int, height: int) -> str:
-    """An Altair chart as SVG, `width` x `height` pixels in all, without a background.
+    """An Altair chart, or one of `shaped`, as SVG, `width` x `height` pixels in all, without a background.
 
     The view is fitted to the size, axes and legend included.
     """
-    import altair as alt
     import vl_convert
 
-    sized = chart.properties(width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
-    spec = {**sized.to_dict(), "config": config()}
+    size = {"width": width, "height": height, "autosize": {"type": "fit", "contains": "padding"}}
+    spec = {**chart.to_dict(), **size, "config": config()}
     drawn: str = vl_convert.vegalite_to_svg(localised(spec))
     for role, variable in _VARIABLES.items():
         drawn = drawn.replace(role, variable)
@@ -100,9 +100,14 @@ def log_scale(base: int) -> alt.Scale:
 
 
 def round_ticks(values: Sequence[float]) -> alt.Axis:
-    """1, 2, 5, 10, 20, 50, ... within the values; only powers of ten where those would be many, more where few."""
+    """An axis that is ticked at `round_values`."""
     import altair as alt
 
+    return alt.Axis(values=round_values(values), format="~g")
+
+
+def round_values(values: Sequence[float]) -> list[float]:
+    """1, 2, 5, 10, 20, 50, ... within the values; only powers of ten where those would be many, more where few."""
     low, high = min(values, default=1.0), max(values, default=1.0)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
 
@@ -112,34 +117,22 @@ def round_ticks(values: Sequence[float]) -> alt.Axis:
 
     usual = within(1, 2, 5)
     few, many = sum(low <= tick <= high for tick in usual) < 3, len(usual) >= 8
-    return alt.Axis(values=within(1, 1.5, 2, 3, 4, 5, 6, 8) if few else within(1) if many else usual, format="~g")
+    return within(1, 1.5, 2, 3, 4, 5, 6, 8) if few else within(1) if many else usual
 
 
 def rule(value: float, text: str) -> list[alt.Chart]:
     """A dashed line across the chart with its name at the right end."""
+    return rule_layers(rows([{"y": value, "text": text}]))
+
+
+def rule_layers(data: Any) -> list[alt.Chart]:
+    """The same of rows of y and text."""
     import altair as alt
 
-    data, y = rows([{"y": value, "text": text}]), alt.Y("y:Q", scale=log_scale(10))
-    line = alt.Chart(data).mark_rule(color=WARN, strokeDash=[5, 4]).encode(y=y)
-    name = alt.Chart(data).mark_text(color=WARN, align="right", dy=-7)
+    y = alt.Y("y:Q", scale=log_scale(10))
+    line = alt.Chart(data).mark_rule(color=WARN, strokeDash=[5, 4], aria=False).encode(y=y)
+    name = alt.Chart(data).mark_text(color=WARN, align="right", dy=-7, aria=False)
     return [line, name.encode(y=y, x=alt.XValue("width"), text=alt.Text("text:N"))]
-
-
-def marks(points: Sequence[Mapping[str, object]], places: Sequence[Mapping[str, Any]]) -> list[alt.Chart]:
-    """Points (`x`, `y`, `text`) on a curve, each with its word beside it.
-
-    `places` are a word's align, dx and dy; the points take them in turn.
-    """
-    import altair as alt
-
-    placed = [{**point, "place": number % len(places)} for number, point in enumerate(points)]
-    base = alt.Chart(rows(placed)).encode(x=alt.X("x:Q"), y=alt.Y("y:Q", scale=log_scale(10)))
-    words = base.encode(text=alt.Text("text:N"))
-    named = [
-        words.transform_filter(f"datum.place === {number}").mark_text(color=INK, **place)
-        for number, place in enumerate(places[: len(points)])
-    ]
-    return [base.mark_point(color=WARN, filled=True, size=70, opacity=1), *named]
 
 
 def painted(drawn: str) -> str:
@@ -150,11 +143,14 @@ def painted(drawn: str) -> str:
 
 
 def coloured(chart: Any) -> Any:
-    """An Altair chart in the page's light colours, for a notebook."""
+    """An Altair chart in the page's light colours, for a notebook; also of one of `shaped`."""
+    import altair as alt
+
     light, spec = _light(), json.dumps(localised(chart.to_dict()))
     for role, variable in _VARIABLES.items():
         spec = spec.replace(role, light[variable.removeprefix("var(").removesuffix(")")])
-    return type(chart).from_dict(json.loads(spec))
+    kind = alt.Chart if isinstance(chart, Shaped) else type(chart)
+    return kind.from_dict(json.loads(spec))
 
 
 def variables() -> dict[str, str]:

@@ -119,9 +119,12 @@ def assumption_text(assumption: Assumption) -> str:
         "engine rules": _("engine rules"),
         "draft acceptance": _("draft acceptance"),
     }
-    value = assumption.value
-    shown = numeral(value) if isinstance(value, float) else str(value)
-    return f"{names.get(assumption.name, assumption.name)} = {shown}"
+    return f"{names.get(assumption.name, assumption.name)} = {assumption.value}"
+
+
+def assumption_line(assumption: Assumption) -> str:
+    """The same with its reason."""
+    return f"{assumption_text(assumption)} ({assumption.why})"
 
 
 def listed(names: Sequence[str]) -> str:

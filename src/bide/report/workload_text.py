@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bide.i18n import _, numeral
 from bide.metrics import ENOUGH_FOR_P99
-from bide.report.words import count, rounded, so_many_requests
+from bide.report.words import assumption_line, count, rounded, so_many_requests
 from bide.workload.measuring.description import Description
 from bide.workload.measuring.lengths import LengthStats
 from bide.workload.reading.report import ReadReport
@@ -167,7 +167,7 @@ def endnotes(said: WorkloadSaid) -> Iterator[str]:
             "several replicas share less"
         ).format(tokens=about.reuse.block_tokens)
     for assumption in about.assumptions:
-        yield _("Assumed: {assumption}").format(assumption=assumption)
+        yield _("Assumed: {assumption}").format(assumption=assumption_line(assumption))
 
 
 def comparison(recorded: Description | None, drawn: Description) -> tuple[list[str], Rows]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bide.errors import BadInput, CannotBeMet
@@ -17,7 +16,7 @@ from bide.physics.own import StepLaw
 from bide.physics.pool import no_room, stage_pools
 from bide.physics.profile import Profile
 from bide.physics.reached import ROLES, Reached, reached, term_names
-from bide.physics.same import Same
+from bide.physics.same import Same, kept
 from bide.physics.steptime import Amounts, StepTable
 from bide.physics.stepwork import KvRead, is_widened, kv_read, step_amounts
 from bide.simulate.operating import Mix
@@ -90,7 +89,7 @@ def case_of(deployment: Deployment, stated: bool) -> Case:
     return _case_of(Same(deployment), stated)
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _case_of(kept: Same[Deployment], stated: bool) -> Case:
     deployment = kept.value
     amounts = step_amounts(deployment)

@@ -10,15 +10,25 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from bide.i18n import language
+from bide.i18n import _, language
+from bide.web.faults import Busy
+from bide.web.names import asks_hub
 
 if TYPE_CHECKING:
     from bide.web.asks import Shape
     from bide.web.state import State
 
 Make = Callable[["Shape", "State"], dict[str, Any]]
+Key = tuple[str, str, str]
+"""The verb, the language and the question."""
 _THREADS = 2
 """Python runs one at a time: more would only make each slower, and the event loop wait."""
+_MOST_GOING = 256
+"""Questions that wait or are being answered; each may be a megabyte."""
+_THREADS_OF_HUB = 4
+"""For questions that wait for the network."""
+_LONGEST_KEPT_BYTES = 2**18
+"""Of a question and its answer: 512 of the longest are 128 MiB, of the usual ones 5."""
 
 
 class Answered:
@@ -26,9 +36,10 @@ class Answered:
 
     def __init__(self, state: State, most: int) -> None:
         self._state, self._most = state, most
-        self._kept: OrderedDict[tuple[str, str, str], bytes] = OrderedDict()
-        self._going: dict[tuple[str, str, str], asyncio.Future[bytes]] = {}
+        self._kept: OrderedDict[Key, bytes] = OrderedDict()
+        self._going: dict[Key, asyncio.Future[bytes]] = {}
         self._pool = ThreadPoolExecutor(_THREADS, "answer")
+        self._hub_pool = ThreadPoolExecutor(_THREADS_OF_HUB, "hub")
 
     async def json(self, make: Make, ask: Shape) -> bytes:
         """What `make` says of `ask`, as JSON, in the language of the caller. Raises what `make` raises."""
@@ -38,26 +49,32 @@ class Answered:
             self._kept.move_to_end(key)
             return kept
         if key not in self._going:
-            self._going[key] = asyncio.ensure_future(self.run(_encoded, make, ask, self._state))
+            if len(self._going) >= _MOST_GOING:
+                raise Busy(_("too much is asked at once; try again in a moment"))
+            self._going[key] = asyncio.ensure_future(self._worked_out(make, ask))
             self._going[key].add_done_callback(lambda done: self._keep(key, done))
         return await asyncio.shield(self._going[key])
 
-    async def run(self, function: Callable[..., Any], *args: Any) -> Any:
-        """`function` in a thread, in the language of the caller."""
+    async def _worked_out(self, make: Make, ask: Shape) -> bytes:
+        """In a thread, in the language of the caller."""
         within = contextvars.copy_context().run
-        return await asyncio.get_running_loop().run_in_executor(self._pool, within, function, *args)
+        loop = asyncio.get_running_loop()
+        pool = self._hub_pool if self._state.settings.hub and asks_hub(ask) else self._pool
+        return await loop.run_in_executor(pool, within, _encoded, make, ask, self._state)
 
-    def _keep(self, key: tuple[str, str, str], done: asyncio.Future[bytes]) -> None:
+    def _keep(self, key: Key, done: asyncio.Future[bytes]) -> None:
         del self._going[key]
         if done.cancelled() or done.exception() is not None:
             return
-        self._kept[key] = done.result()
+        if len(key[2]) + len(done.result()) <= _LONGEST_KEPT_BYTES:
+            self._kept[key] = done.result()
         if len(self._kept) > self._most:
             self._kept.popitem(last=False)
 
     def close(self) -> None:
         """Begin nothing more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._hub_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _encoded(make: Make, ask: Shape, state: State) -> bytes:

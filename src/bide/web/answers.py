@@ -13,7 +13,8 @@ from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
 from bide.web import asks
 from bide.web.faults import from_shape
-from bide.web.names import model_of
+from bide.web.json_body import read_json
+from bide.web.names import FILE, model_of
 from bide.web.staging import replaced
 
 if TYPE_CHECKING:
@@ -108,10 +109,18 @@ def deployment_keys(given: Mapping[str, Any], hub: bool) -> dict[str, Any]:
 
 
 def profile_path(plain: Mapping[str, Any]) -> Path | None:
-    """The file of step times that a request brings."""
-    from bide.web.names import FILE
+    """The file of step times that a request brings, looked into. Raises BadInput, naming it as its user did."""
+    from bide.physics.profile import load_profile
 
-    return Path(plain["profile"][FILE]) if plain.get("profile") else None
+    if not plain.get("profile"):
+        return None
+    path = Path(plain["profile"][FILE])
+    read_json(path.read_bytes(), "profile")  # bounded
+    try:
+        load_profile(path)
+    except BadInput as error:
+        raise BadInput("profile", path.name, error.allowed, error.hint) from error
+    return path
 
 
 def _mixes(ask: asks.CurveAsk) -> list[Mix]:

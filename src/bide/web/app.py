@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bide import __version__
 from bide.web import faults
 from bide.web.guard import Guard
+from bide.web.reference import serve_reference
 from bide.web.settings import Settings
 from bide.web.state import State
 from bide.web.warming import warm
@@ -42,13 +43,14 @@ def create_app(settings: Settings, *, with_page: bool = True) -> FastAPI:
         version=__version__,
         description=_ABOUT,
         openapi_url="/api/v1/openapi.json",
-        docs_url=None,  # their pages load scripts from elsewhere
+        docs_url=None,  # FastAPI's pages load scripts from elsewhere: see `reference`
         redoc_url=None,
         lifespan=_lifespan(state),
     )
     app.state.bide = state
     for routes in (routes_answers, routes_jobs, routes_uploads, routes_catalogue):
         app.include_router(routes.router(state), prefix="/api/v1")
+    serve_reference(app)
     faults.install(app)
     if with_page:
         from bide.web import page

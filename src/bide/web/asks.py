@@ -10,6 +10,8 @@ from bide.errors import BadInput
 from bide.i18n import _
 
 ID = r"^[A-Za-z0-9_-]{22}$"
+_UPLOAD = "Zm9ydHktdHdvLWJ5dGVzLg"
+"""In examples, in the place of an id that an upload was given."""
 _LLAMA, _H100 = "meta-llama/Llama-3.1-8B-Instruct", "h100-sxm"
 
 _VIEW = "view: what a page shows of it, as JSON: sentences, tables, Vega-Lite charts."
@@ -215,8 +217,16 @@ class SimulateAsk(Shape):
     files: list[Literal["html", "md", "png", "svg", "requests.csv"]] = []
 
 
+class MeasuredAsk(Shape):
+    """What one replica did in benchmarks, in place of simulating it."""
+
+    results: Annotated[list[UploadRef], Field(min_length=1, max_length=100)]
+    gpu: Word | None = None
+    deployment: dict[str, Any] | None = None
+
+
 class ServiceAsk(Shape):
-    """A service, as in a service file; its trace or workload file is an upload or a sample."""
+    """A service, as in a service file; its trace, workload file and benchmarks are uploads, or samples."""
 
     name: Word
     model: ModelGiven
@@ -224,8 +234,9 @@ class ServiceAsk(Shape):
     traffic: dict[str, Any]
     patience: dict[str, Any] | None = None
     deployment: dict[str, Any] | None = None
-    disaggregated: bool | None = None
+    disaggregated: bool | Annotated[list[bool], Field(min_length=1, max_length=2)] | None = None
     api_price: dict[str, Any] | None = None
+    measured: MeasuredAsk | None = None
 
 
 class PlanAsk(Shape):
@@ -260,6 +271,12 @@ class PlanAsk(Shape):
 class CalibrateAsk(Shape):
     """Step times from measured runs of one deployment; the pool from an engine's log."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"results": [{"upload": _UPLOAD}], "deployment": {"model": _LLAMA, "gpu": _H100}}]
+        }
+    )
+
     results: Annotated[list[UploadRef], Field(max_length=100)] = []
     log: UploadRef | None = None
     deployment: OpenDeployment | None = Field(None, description="What the files leave open.")
@@ -273,6 +290,10 @@ class CalibrateAsk(Shape):
 class CompareAsk(Shape):
     """Measured results beside others, or beside the prediction for a deployment."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"a": {"upload": _UPLOAD}, "deployment": {"model": _LLAMA, "gpu": _H100}}]}
+    )
+
     a: UploadRef
     b: UploadRef | None = None
     deployment: DeploymentAsk | None = None
@@ -283,12 +304,16 @@ class CompareAsk(Shape):
 class MeasureAsk(Shape):
     """What load clients measured: every level of load in the files."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"results": [{"upload": _UPLOAD}]}]})
+
     results: Annotated[list[UploadRef], Field(min_length=1, max_length=100)]
     files: list[Literal["view"]] = Field([], description=_VIEW)
 
 
 class DescribeAsk(Shape):
     """What the traffic of a trace is."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"workload": {"sample": "azure-conv-2023"}}]})
 
     workload: UploadRef | SampleRef
     keep_ticks: bool = False

@@ -18,7 +18,7 @@ _BODY = ("body", "query", "path", "header")
 
 
 class Busy(BideError):
-    """As many jobs wait as the server takes."""
+    """As much is asked at once as the server takes."""
 
 
 class NotThere(BideError):
@@ -26,7 +26,11 @@ class NotThere(BideError):
 
 
 class TooLarge(BadInput):
-    """An upload beyond the limit."""
+    """A body or an upload beyond the limit."""
+
+
+class TooSlow(BideError):
+    """A body that takes too long to come."""
 
 
 def fault_dict(error: BideError) -> dict[str, Any]:
@@ -81,6 +85,8 @@ def install(app: FastAPI) -> None:
     """The handlers for all of them."""
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect
+    from starlette.responses import Response as Nothing
 
     def bad(_request: Request, error: Exception) -> Response:
         assert isinstance(error, BideError)
@@ -97,6 +103,10 @@ def install(app: FastAPI) -> None:
     def unexpected(_request: Request, _error: Exception) -> Response:
         return answer(500, plain(_("an error of bide's own; the server's log has it")))
 
+    def gone(_request: Request, _error: Exception) -> Response:
+        return Nothing(status_code=400)  # to nobody: the client left in the middle of its body
+
+    app.add_exception_handler(ClientDisconnect, gone)
     app.add_exception_handler(BideError, bad)
     app.add_exception_handler(RequestValidationError, shape)
     app.add_exception_handler(HTTPException, http)
@@ -104,13 +114,15 @@ def install(app: FastAPI) -> None:
 
 
 def status_of(error: BideError) -> int:
-    """400 for what is no JSON, 404, 413, 429 for a full queue, else 422."""
+    """400 for what is no JSON, 404, 408, 413, 429 for a full queue, else 422."""
     if isinstance(error, Busy):
         return 429
     if isinstance(error, NotThere):
         return 404
     if isinstance(error, TooLarge):
         return 413
+    if isinstance(error, TooSlow):
+        return 408
     return 400 if isinstance(error, BadInput) and error.field == "body" else 422
 
 

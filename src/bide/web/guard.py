@@ -1,23 +1,24 @@
-"""Who may come in: the Host, the Origin, the token and the size of what is sent, looked at before anything else."""
+"""Who may come in: the Host, the Origin and the token, looked at before anything else."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from bide.i18n import _
+from bide.i18n import _, use_language
 from bide.web import faults
-from bide.web.headers import with_headers
+from bide.web.asked_language import asked_language
+from bide.web.headers import header, with_headers
+from bide.web.metered import Metered
 from bide.web.settings import Settings, is_loopback
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 COOKIE = "bide_session"
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -42,6 +43,7 @@ class Guard:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
+        use_language(asked_language(scope))
         send = with_headers(scope, send)
         refusal = self._refusal(scope)
         if refusal is not None:
@@ -53,13 +55,13 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Why nobody is let in under this name or from that page; None where it is well."""
-        host = _header(scope, b"host")
+        host = header(scope, b"host")
         if not self._known_host(host):
             return 421, _("this server is not called {host}; --allow-host adds a name").format(host=host[:80] or "?")
         if scope["type"] == "http" and scope["method"] in _SAFE:
             return None
-        origin, site = _header(scope, b"origin"), _header(scope, b"sec-fetch-site")
-        if origin and origin not in self._settings.cors and urlsplit(origin).netloc.lower() != host.lower():
+        origin, site = header(scope, b"origin"), header(scope, b"sec-fetch-site")
+        if origin and origin not in self._settings.cors and _place(origin) != host.lower():
             return 403, _("pages of {origin} may not ask this server; --cors allows them").format(origin=origin[:80])
         if site == "cross-site" and origin not in self._settings.cors:
             return 403, _("pages of other sites may not ask this server")
@@ -67,7 +69,7 @@ class Guard:
 
     def _known_host(self, host: str) -> bool:
         """On the loopback a name that any site can point here (DNS rebinding) is none of ours."""
-        name = urlsplit(f"//{host}").hostname or ""
+        name = _name(host)
         if name in {known.lower() for known in self._settings.hosts}:
             return True
         if self._settings.loopback:
@@ -76,8 +78,8 @@ class Guard:
 
     def _knows(self, scope: Scope) -> bool:
         """Whether the token, or the cookie that it was exchanged for, came along."""
-        kind, _space, given = _header(scope, b"authorization").partition(" ")
-        if kind.lower() == "bearer" and self._is_token(given.strip()):
+        given = _bearer(scope)
+        if given and self._is_token(given):
             return True
         return any(_same(value, self._session) for value in _cookies(scope))
 
@@ -108,6 +110,8 @@ class Guard:
             if scope["method"] in ("GET", "POST"):
                 await login.form(onward, wrong=bool(given))(scope, receive, send)
                 return
+        elif _bearer(scope):
+            await asyncio.sleep(_GUESS_S)
         await _refuse(scope, receive, send, 401, _("a token is needed: Authorization: Bearer TOKEN"))
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,44 +120,7 @@ class Guard:
             return
         limits = self._settings.limits
         most = limits.upload_bytes + _FORM_BYTES if scope["path"] == _UPLOADS else limits.body_bytes
-        await _Metered(self._app, most)(scope, receive, send)
-
-
-class _Metered:
-    """An application that is sent at most so many bytes; beyond, the client is told 413 whatever it would answer."""
-
-    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
-        self._app, self._most_bytes = app, most_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        length = _header(scope, b"content-length")
-        if length.isdecimal() and (len(length) > 15 or int(length) > self._most_bytes):
-            await _refuse(scope, receive, send, 413, self._too_large())
-            return
-        read_bytes, begun = 0, False
-
-        async def metered() -> Message:
-            nonlocal read_bytes
-            message = await receive()
-            read_bytes += len(message.get("body", b""))
-            if read_bytes > self._most_bytes:
-                raise faults.TooLarge("body", None, self._too_large())
-            return message
-
-        async def watched(message: Message) -> None:
-            nonlocal begun
-            if read_bytes > self._most_bytes and not begun:
-                return  # whatever it makes of the error: ours is sent below
-            begun = True
-            await send(message)
-
-        with contextlib.suppress(faults.TooLarge):
-            await self._app(scope, metered, watched)
-        if read_bytes > self._most_bytes and not begun:
-            await _refuse(scope, receive, send, 413, self._too_large())
-
-    def _too_large(self) -> str:
-        return _("at most {n:,} bytes are taken").format(n=self._most_bytes)
+        await Metered(self._app, most, limits.least_body_bytes_per_s)(scope, receive, send)
 
 
 def _same(given: str, secret: str) -> bool:
@@ -161,14 +128,31 @@ def _same(given: str, secret: str) -> bool:
     return hmac.compare_digest(given.encode(), secret.encode())
 
 
-def _header(scope: Scope, name: bytes) -> str:
-    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
-    return next((value.decode("latin-1") for key, value in headers if key == name), "")
+def _name(host: str) -> str:
+    """Of a Host, without its port; empty for what is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _place(origin: str) -> str | None:
+    """Host and port of an Origin; None for what is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
+
+
+def _bearer(scope: Scope) -> str:
+    """The token that a program sends along; empty where it sends none."""
+    kind, _space, given = header(scope, b"authorization").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else ""
 
 
 def _cookies(scope: Scope) -> Iterator[str]:
     try:
-        found = SimpleCookie(_header(scope, b"cookie"))
+        found = SimpleCookie(header(scope, b"cookie"))
     except CookieError:
         return
     if COOKIE in found:

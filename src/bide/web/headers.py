@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.types import Message, Scope, Send
 
 _ALWAYS = {
@@ -21,6 +23,12 @@ _ALWAYS = {
 _OF_API = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 _NONCE = "{scripts}"
 """Where the page's policy wants what its own inline scripts may run by."""
+
+
+def header(scope: Scope, name: bytes) -> str:
+    """The first of that name (in small letters) that the client sent; empty where there is none."""
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    return next((value.decode("latin-1") for key, value in headers if key == name), "")
 
 
 def with_headers(scope: Scope, send: Send) -> Send:

@@ -10,9 +10,8 @@ import json
 import secrets
 import shutil
 import time
-from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +19,7 @@ from bide.i18n import _, language, ngettext
 from bide.web.faults import Busy, NotThere, plain
 from bide.web.kinds import asked
 from bide.web.staging import Find, Staged, replaced
+from bide.web.turns import in_turn
 from bide.web.working import Standby, Working
 
 if TYPE_CHECKING:
@@ -34,19 +34,25 @@ class Job:
 
     id: str
     kind: str
-    language: str
     folder: Path
     key: str
     """Of what was asked: two jobs with the same key give the same."""
+    task: Mapping[str, Any]
+    """What its process is told."""
+    client: str = ""
+    """Who asked: places are given to all in turn."""
     state: JobState = "waiting"
     share: float | None = None
     words: str = ""
     ahead: int = 0
     """Jobs that are to be done before it."""
-    result: dict[str, Any] | None = None
+    answer: Path | None = None
+    """The file with what came of it, as JSON."""
     error: dict[str, Any] | None = None
     """As the API says it: `field`, `given`, `allowed`, `hint`, `message`."""
     files: dict[str, Path] = field(default_factory=dict)
+    size_bytes: int = 0
+    """Of all that it left."""
     ended_s: float | None = None
     """On the server's monotonic clock."""
     news: int = 0
@@ -56,6 +62,11 @@ class Job:
     @property
     def ended(self) -> bool:
         return self.state in ("done", "failed", "cancelled")
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What came of it, read anew each time."""
+        return None if self.answer is None else json.loads(self.answer.read_bytes())
 
     async def changed(self, since: int | None = None, timeout_s: float | None = None) -> bool:
         """Wait for news (later than number `since`); False where there were none in time."""
@@ -96,8 +107,8 @@ class Jobs:
     def __init__(self, folder: Path, settings: Settings, find: Find) -> None:
         self._folder, self._settings, self._find = folder, settings, find
         self._known: dict[str, Job] = {}
-        self._waiting: deque[tuple[Job, dict[str, Any]]] = deque()
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._waiting: list[Job] = []
+        self._running: dict[Job, asyncio.Task[None]] = {}
         self._standby = Standby(settings)
         self._working: set[Working] = set()
 
@@ -105,48 +116,51 @@ class Jobs:
         """Let a process for the next job make itself ready."""
         self._standby.prepare()
 
-    def start(self, kind: str, body: Mapping[str, Any] | Any, lang: str | None = None) -> Job:
+    def start(self, kind: str, body: Mapping[str, Any] | Any, lang: str | None = None, client: str = "") -> Job:
         """Begin, or queue. Raises BadInput for a body that is not in shape, Busy where too many wait."""
         self.forget_old()
-        ask = asked(kind, body)
-        speech = lang or language()
-        key = json.dumps([kind, speech, ask.plain()], sort_keys=True)
-        job = self._new(kind, speech, key)
-        same = next((one for one in self._known.values() if one.key == key and one.state == "done"), None)
-        if same is not None:
-            job.tell(state="done", share=1.0, result=same.result, files=same.files, ended_s=time.monotonic())
-            job.folder = same.folder
-            self._known[job.id] = job
-            return job
-        self._check_room()
-        job.folder.mkdir(mode=0o700)
-        try:
-            task = {"kind": kind, "ask": self._staged(ask.plain(), job.folder), "lang": speech}
-        except BaseException:
-            shutil.rmtree(job.folder, ignore_errors=True)
-            raise
+        ask, speech = asked(kind, body).plain(), lang or language()
+        key = json.dumps([kind, speech, ask], sort_keys=True)
+        job = self._done_before(key) or self._queued(kind, speech, key, ask, client)
         self._known[job.id] = job
-        self._waiting.append((job, task))
         self._advance()
         return job
 
-    def _staged(self, plain: dict[str, Any], folder: Path) -> dict[str, Any]:
-        found: dict[str, Any] = replaced(plain, Staged(folder, self._find))
-        return found
+    def _done_before(self, key: str) -> Job | None:
+        """A job with the answer of one that was asked the same."""
+        same = next((one for one in self._known.values() if one.key == key and one.state == "done"), None)
+        return same and replace(same, id=_number(), ended_s=time.monotonic(), _happened=asyncio.Event())
 
-    def _new(self, kind: str, speech: str, key: str) -> Job:
-        number = secrets.token_urlsafe(16)
-        return Job(number, kind, speech, self._folder / number, key)
+    def _queued(self, kind: str, speech: str, key: str, ask: dict[str, Any], client: str) -> Job:
+        self._check_room(client)
+        number = _number()
+        folder = self._folder / number
+        folder.mkdir(mode=0o700)
+        try:
+            staged = replaced(ask, Staged(folder, self._find))
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        job = Job(number, kind, folder, key, {"kind": kind, "ask": staged, "lang": speech}, client)
+        self._waiting.append(job)
+        return job
 
-    def _check_room(self) -> None:
-        most = self._settings.limits.jobs_waiting
-        if len(self._waiting) >= most:
+    def _check_room(self, client: str) -> None:
+        limits, own = self._settings.limits, sum(job.client == client for job in self._waiting)
+        if own >= limits.jobs_waiting_each:
+            text = ngettext(
+                "{n} job of yours waits already, as many as one client may have; try again in a minute",
+                "{n} jobs of yours wait already, as many as one client may have; try again in a minute",
+                own,
+            )
+            raise Busy(text.format(n=own))
+        if len(self._waiting) >= limits.jobs_waiting:
             text = ngettext(
                 "{n} job waits already, as many as are taken; try again in a minute",
                 "{n} jobs wait already, as many as are taken; try again in a minute",
-                most,
+                limits.jobs_waiting,
             )
-            raise Busy(text.format(n=most))
+            raise Busy(text.format(n=limits.jobs_waiting))
 
     def get(self, number: str) -> Job:
         """Raises NotThere for one that is not, or not any more."""
@@ -161,31 +175,33 @@ class Jobs:
         if job.ended:
             self._forget(job)
             return job
-        self._waiting = deque((one, task) for one, task in self._waiting if one is not job)
+        if job in self._waiting:
+            self._waiting.remove(job)
         self._end(job, "cancelled")
-        if job.id in self._running:
-            self._running[job.id].cancel()
+        if job in self._running:
+            self._running[job].cancel()
         self._advance()
         return job
 
     def _advance(self) -> None:
-        """Give free places to those who wait longest, and tell the others how many are before them."""
+        """Give free places to those whose turn it is, and tell the others how many are before them."""
         while self._waiting and len(self._running) < self._settings.limits.jobs_at_once:
-            job, task = self._waiting.popleft()
+            job = in_turn(self._waiting, self._running)[0]
+            self._waiting.remove(job)
             job.tell(state="running", ahead=0)
-            self._running[job.id] = asyncio.get_running_loop().create_task(self._run(job, task))
-            self._running[job.id].add_done_callback(lambda _task, job=job: self._over(job))  # type: ignore[misc]
-        for place, (job, _task) in enumerate(self._waiting):
-            if job.ahead != place + len(self._running):
-                job.tell(ahead=place + len(self._running))
+            self._running[job] = asyncio.get_running_loop().create_task(self._run(job))
+            self._running[job].add_done_callback(lambda _task, job=job: self._over(job))  # type: ignore[misc]
+        for ahead, job in enumerate(in_turn(self._waiting, self._running), start=len(self._running)):
+            if job.ahead != ahead:
+                job.tell(ahead=ahead)
 
-    async def _run(self, job: Job, task: dict[str, Any]) -> None:
+    async def _run(self, job: Job) -> None:
         working = self._standby.take()
         self._standby.prepare()
         self._working.add(working)
         try:
             async with asyncio.timeout(self._settings.limits.job_s):
-                async for said in working.do(task, job.folder):
+                async for said in working.do(job.task, job.folder):
                     self._hear(job, said)
         except TimeoutError:
             self._fail(job, _("it took longer than {n:,} s and was ended").format(n=self._settings.limits.job_s))
@@ -196,7 +212,7 @@ class Jobs:
 
     def _over(self, job: Job) -> None:
         """Its place is free, also where it was cancelled before it began."""
-        del self._running[job.id]
+        del self._running[job]
         self._advance()
 
     def _hear(self, job: Job, said: Mapping[str, Any]) -> None:
@@ -209,10 +225,12 @@ class Jobs:
 
     def _finish(self, job: Job) -> None:
         left = job.folder / "out"
-        result = json.loads((left / "result.json").read_bytes())
         made = {str(path.relative_to(left)): path for path in sorted(left.rglob("*")) if path.is_file()}
-        made.pop("result.json")
-        self._end(job, "done", result=result, files=made, share=1.0)
+        answer = made.pop("result.json")
+        for path in (path for path in job.folder.iterdir() if path != left):  # what it was given
+            path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+        size = sum(path.stat().st_size for path in (answer, *made.values()))
+        self._end(job, "done", answer=answer, files=made, size_bytes=size, share=1.0)
 
     def _fail(self, job: Job, why: str) -> None:
         if not job.ended:
@@ -227,10 +245,12 @@ class Jobs:
         """Those whose time is over, and the oldest of too many."""
         limits, now = self._settings.limits, time.monotonic()
         over = [job for job in self._known.values() if job.ended_s is not None]
-        over.sort(key=lambda job: job.ended_s or 0.0)
-        surplus = max(0, len(over) - limits.results)
+        over.sort(key=lambda job: job.ended_s or 0.0, reverse=True)
+        held_bytes = 0
         for place, job in enumerate(over):
-            if place < surplus or now - (job.ended_s or 0.0) > limits.result_s:
+            held_bytes += job.size_bytes
+            is_surplus = place >= limits.results or (place and held_bytes > limits.all_results_bytes)
+            if is_surplus or now - (job.ended_s or 0.0) > limits.result_s:
                 self._forget(job)
 
     def _forget(self, job: Job) -> None:
@@ -249,3 +269,8 @@ class Jobs:
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(working.end() for working in self._working))  # whose waiting was cancelled above
         await self._standby.close()
+
+
+def _number() -> str:
+    """Which nobody guesses: who knows it may see the job."""
+    return secrets.token_urlsafe(16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+_SLOWEST_S = 20.0
+"""For the form to come: anybody may send it."""
 _STYLE = (
     ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:24rem;margin:15vh auto;"
     "padding:0 1rem}input,button{font:inherit;width:100%;box-sizing:border-box;padding:.5rem;margin:.25rem 0}"
@@ -23,18 +26,25 @@ async def given(request: Request) -> tuple[str, str]:
     """The token of the form that was sent, and where its user wanted to go."""
     from urllib.parse import parse_qs
 
+    from starlette.requests import ClientDisconnect
+
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > 4096:
-            return "", "/"
+    try:
+        async with asyncio.timeout(_SLOWEST_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > 4096:
+                    return "", "/"
+    except (TimeoutError, ClientDisconnect):
+        return "", "/"
     fields = parse_qs(body.decode("utf-8", "replace"))
     return fields.get("token", [""])[0], _local(fields.get("next", ["/"])[0])
 
 
 def _local(address: str) -> str:
     """`address` where it is a path of this server, else the page: a link must not lead to another site."""
-    return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
+    is_local = address.startswith("/") and not address.startswith(("//", "/\\"))
+    return address if is_local and address.isprintable() else "/"  # browsers pass over tabs and line ends: /<tab>/site
 
 
 def form(onward: str, *, wrong: bool) -> Response:
@@ -68,7 +78,4 @@ def _page(body: str, status: int, head: str = "") -> Response:
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>{head}</head>'
         f"<body><main><h1>bide</h1>{body}</main></body></html>"
     )
-    policy = (
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-    )
-    return HTMLResponse(text, status, {"content-security-policy": policy, "cache-control": "no-store"})
+    return HTMLResponse(text, status, {"content-security-policy": _POLICY, "cache-control": "no-store"})

@@ -5,16 +5,15 @@ Never by a path: whatever lies on the server's disk cannot be named.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bide.errors import BadInput
 from bide.facts.models import catalogue_model, find, hub_model, unknown
 from bide.i18n import _
+from bide.web.foreign import foreign_model
 from bide.web.json_body import read_json
 
 if TYPE_CHECKING:
@@ -45,9 +44,16 @@ def model_of(given: object, hub: bool) -> Model:
     """The model that a request names: see `check_model_name`; a file's content is read as a config.json."""
     if isinstance(given, Mapping):
         config, name, quantisation = config_of(given)
-        return _from_config(_canonical(config), name, _canonical(quantisation))
+        return foreign_model(config, name, quantisation)
     name = check_model_name(given, hub)
     return catalogue_model(name) if find(name) is not None else hub_model(name)
+
+
+def asks_hub(ask: object) -> bool:
+    """Whether a question about deployments names a model that the catalogue does not have."""
+    asked = [getattr(ask, "deployment", None), *(getattr(ask, "deployments", None) or ())]
+    names = [each.model for each in asked if each is not None]
+    return any(isinstance(name, str) and "/" in name and find(name) is None for name in names)
 
 
 def config_of(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, Mapping[str, Any] | None]:
@@ -74,14 +80,3 @@ def _read(path: Path) -> Any:
         return read_json(path.read_bytes(), "model")
     except BadInput as error:
         raise BadInput("model", path.name, _("a config.json"), error.hint or error.allowed) from error
-
-
-def _canonical(config: Mapping[str, Any] | None) -> str:
-    return json.dumps(config, sort_keys=True)
-
-
-@lru_cache(maxsize=256)
-def _from_config(config: str, name: str, quantisation: str) -> Model:
-    from bide.facts.hf import from_config
-
-    return from_config(json.loads(config), name, quantisation_config=json.loads(quantisation))

@@ -14,14 +14,14 @@ from bide.web.state import State
 def router(state: State) -> APIRouter:
     """The routes, on this state."""
     routes = careful_router("answers")
-    gone = refused(404, "An upload or a job that is not there.")
+    more = refused(404, "An upload or a job that is not there.") | refused(429, "Too much is asked at once.")
 
-    @routes.post("/memory", response_model=MemoryAnswered, responses=gone)
+    @routes.post("/memory", response_model=MemoryAnswered, responses=more)
     async def memory(ask: MemoryAsk) -> Response:
         """How many requests fit: bytes per token and request, the card as a ledger, contexts, levers."""
         return _json(await state.answered.json(answers.memory, ask))
 
-    @routes.post("/curve", response_model=CurveAnswered, responses=gone)
+    @routes.post("/curve", response_model=CurveAnswered, responses=more)
     async def curve(ask: CurveAsk) -> Response:
         """Time between tokens against throughput as more requests run, for each deployment and mix; what binds."""
         return _json(await state.answered.json(answers.curve, ask))

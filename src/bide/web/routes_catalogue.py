@@ -16,8 +16,10 @@ from bide.web.routing import careful_router
 from bide.web.samples import samples
 from bide.web.state import State
 
-Search = Annotated[str | None, Query(max_length=100, description="A name, or a part of one.")]
-Vendor = Annotated[str | None, Query(max_length=100, description="nvidia, amd, intel, google, aws, apple")]
+Search = Annotated[str | None, Query(max_length=100, description="A name, or a part of one.", examples=["llama"])]
+Vendor = Annotated[
+    str | None, Query(max_length=100, description="nvidia, amd, intel, google, aws, apple", examples=["amd"])
+]
 
 
 def router(state: State) -> APIRouter:

@@ -8,7 +8,7 @@ import mimetypes
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 
 from bide.i18n import _
@@ -62,15 +62,15 @@ def router(state: State) -> APIRouter:
 
 
 def _starter(state: State, kind: str, shape: type[asks.Shape]) -> Callable[..., Any]:
-    async def start(ask, wait=0.0) -> Response:  # type: ignore[no-untyped-def]  # annotated below, by kind
-        job = state.jobs.start(kind, ask)
+    async def start(request, ask, wait=0.0) -> Response:  # type: ignore[no-untyped-def]  # annotated below, by kind
+        job = state.jobs.start(kind, ask, client=request.client.host if request.client else "")
         if wait and not job.ended:
             await _ended(job, wait)
         if job.ended and wait:
             return _outcome(job)
         return JSONResponse(job.to_dict(), 202, {"location": f"/api/v1/jobs/{job.id}"})
 
-    start.__annotations__ = {"ask": shape, "wait": Wait, "return": Response}
+    start.__annotations__ = {"request": Request, "ask": shape, "wait": Wait, "return": Response}
     return start
 
 
@@ -85,8 +85,8 @@ async def _ended(job: Job, wait_s: float) -> None:
 
 def _outcome(job: Job) -> Response:
     """What came of a job that has ended."""
-    if job.state == "done":
-        return JSONResponse(job.result)
+    if job.answer is not None:
+        return FileResponse(job.answer, media_type="application/json")
     if job.state == "cancelled" or job.error is None:
         return answer(410, {"field": "", "given": None, "allowed": "", "hint": "", "message": _("it was cancelled")})
     return answer(422, job.error)
@@ -96,7 +96,7 @@ def _add_followers(routes: APIRouter, state: State) -> None:
     gone = refused(404, "There is no such job, or not any more.")
 
     @routes.get("/jobs/{number}", response_model=JobRecord, responses=gone)
-    async def job(number: Number) -> Response:
+    async def job_record(number: Number) -> Response:
         """How far a job is."""
         return JSONResponse(state.jobs.get(number).to_dict())
 
@@ -109,7 +109,7 @@ def _add_followers(routes: APIRouter, state: State) -> None:
             **refused(410, "It was cancelled."),
         },
     )
-    async def result(number: Number, wait: Wait = 0.0) -> Response:
+    async def job_result(number: Number, wait: Wait = 0.0) -> Response:
         """What came of a job: the answer, or why there is none; its record (202) while it is not done."""
         found = state.jobs.get(number)
         if wait and not found.ended:
@@ -121,7 +121,7 @@ def _add_followers(routes: APIRouter, state: State) -> None:
         response_class=StreamingResponse,
         responses={**gone, 200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
     )
-    async def events(number: Number) -> StreamingResponse:
+    async def job_events(number: Number) -> StreamingResponse:
         """Server-sent events: `progress` with the record at every change, at last one named as the state it ends in."""
         return StreamingResponse(_events(state.jobs.get(number)), media_type="text/event-stream")
 
@@ -130,7 +130,7 @@ def _add_followers(routes: APIRouter, state: State) -> None:
         response_class=FileResponse,
         responses={**gone, 200: {"content": {"application/octet-stream": {}}, "description": "The file."}},
     )
-    async def file(number: Number, name: str) -> FileResponse:
+    async def job_file(number: Number, name: str) -> FileResponse:
         """A file that a job left: a report, a manifest, a profile."""
         found = state.jobs.get(number).files.get(name)
         if found is None:
@@ -139,7 +139,7 @@ def _add_followers(routes: APIRouter, state: State) -> None:
         return FileResponse(found, media_type=kind, filename=found.name)  # as an attachment: never shown on this origin
 
     @routes.delete("/jobs/{number}", response_model=JobRecord, responses=gone)
-    async def cancel(number: Number) -> Response:
+    async def cancel_job(number: Number) -> Response:
         """End a job: its processes are killed. One that has ended is forgotten, with its files."""
         found = state.jobs.get(number)
         ended = found.to_dict() if found.ended else None  # its files are still there

@@ -40,10 +40,7 @@ def router(state: State) -> APIRouter:
         status_code=201,
         response_model=UploadRecord,
         openapi_extra=_BODY,
-        responses={
-            **refused(415, "The body is no multipart form."),
-            **refused(429, "The server holds as many uploads as it may."),
-        },
+        responses=refused(429, "The server holds as many uploads as it may."),
     )
     async def upload(request: Request) -> Response:
         """Send a trace, a benchmark's result, an engine's log, a config.json or a profile. It is kept for an hour."""
@@ -52,12 +49,12 @@ def router(state: State) -> APIRouter:
         return JSONResponse(kept.to_dict(), 201)
 
     @routes.get("/uploads/{number}", response_model=UploadRecord, responses=gone)
-    async def one(number: Number) -> Response:
+    async def upload_record(number: Number) -> Response:
         """Whether it is still there."""
         return JSONResponse(state.uploads.get(number).to_dict())
 
     @routes.delete("/uploads/{number}", status_code=204, responses=gone)
-    async def delete(number: Number) -> Response:
+    async def delete_upload(number: Number) -> Response:
         """Delete it now."""
         state.uploads.delete(number)
         return Response(status_code=204)

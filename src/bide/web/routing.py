@@ -9,7 +9,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from bide.i18n import LANGUAGES, known_language, use_language
+from bide.i18n import use_language
+from bide.web.asked_language import asked_language
 from bide.web.json_body import read_json
 
 
@@ -43,7 +44,7 @@ class CarefulRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def careful(request: Request) -> Response:
-            use_language(_asked_language(request))
+            use_language(asked_language(request.scope))
             made = _CarefulRequest(request.scope, request.receive)
             is_json = request.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
             if is_json and request.method == "POST":  # some clients name the type of no body at all
@@ -53,24 +54,13 @@ class CarefulRoute(APIRoute):
         return careful
 
 
-def _asked_language(request: Request) -> str:
-    """`?lang=`, else the first language of Accept-Language that bide speaks, else English."""
-    asked = request.query_params.get("lang")
-    if asked:
-        return known_language(asked)
-    for part in request.headers.get("accept-language", "").split(",")[:20]:
-        tag = part.partition(";")[0].strip().lower()
-        if tag.partition("-")[0] in LANGUAGES:
-            return tag
-    return "en"
-
-
 def careful_router(tag: str) -> APIRouter:
     """A router whose routes answer errors in one form."""
     why = {
         400: "The body is no JSON.",
         401: "A token is needed.",
         403: "The page that asks is of another site.",
+        408: "The body comes too slowly.",
         413: "The body is too large.",
         421: "The server is not called that.",
         422: "A field is wrong: which, what was given, what is allowed.",

@@ -28,11 +28,13 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     import uvicorn
 
     from bide.web.app import create_app
+    from bide.web.connections import http_protocol
 
     settings.check()
     listening = _listening(settings)
     config = uvicorn.Config(
         create_app(settings),
+        http=http_protocol(),
         log_level="warning",
         access_log=False,  # a token may stand in an address
         server_header=False,

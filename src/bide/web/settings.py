@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from dataclasses import dataclass, field
 
 from bide.errors import BadInput
@@ -11,6 +12,8 @@ from bide.i18n import _
 
 MIB, GIB = 2**20, 2**30
 _SHORTEST_TOKEN = 16
+_SENDABLE = re.compile(r"[!-~]+")
+"""By a header, whatever the client thinks of its encoding."""
 
 
 def cores() -> int:
@@ -28,8 +31,11 @@ class Limits:
 
     body_bytes: int = MIB
     """Of a JSON body, and of an uploaded file that the server itself reads: a config.json, a profile."""
+    least_body_bytes_per_s: float = 16 * 1024
+    """That bodies come at, on the whole; slower ones are not waited for."""
     upload_bytes: int = 64 * MIB
     all_uploads_bytes: int = GIB
+    uploads: int = 1000
     upload_s: float = 3600.0
     """That an upload is kept."""
     job_memory_bytes: int = 4 * GIB
@@ -37,11 +43,15 @@ class Limits:
     job_file_bytes: int = GIB
     job_s: float = 900.0
     jobs_at_once: int = field(default_factory=_jobs_at_once)
-    jobs_waiting: int = 16
+    jobs_waiting: int = 32
+    jobs_waiting_each: int = 16
+    """Of one client."""
     result_s: float = 3600.0
     """That a finished job is kept."""
     results: int = 200
     """Finished jobs that are kept at most; the oldest go first."""
+    all_results_bytes: int = 4 * GIB
+    """That they left, together."""
     answers: int = 512
     """Of `memory` and `curve`, kept for who asks the same."""
 
@@ -69,10 +79,12 @@ class Settings:
         return is_loopback(self.host)
 
     def check(self) -> None:
-        """Raises BadInput for a server that anybody could use, and for a token that is quickly guessed."""
+        """Raises BadInput for a server that anybody could use, for a token that is soon guessed or cannot be sent."""
         if self.token is not None and len(self.token) < _SHORTEST_TOKEN:
             allowed = _("at least {n} characters").format(n=_SHORTEST_TOKEN)
             raise BadInput("token", "…", allowed, _("such as that of `openssl rand -hex 16`"))
+        if self.token is not None and not _SENDABLE.fullmatch(self.token):
+            raise BadInput("token", "…", _("printable ASCII characters without spaces"))
         if self.token is None and not self.loopback:
             allowed = _("127.0.0.1, ::1 or localhost; any address with --token")
             hint = _("others could reach it: give a secret that they have to know, --token or BIDE_TOKEN")

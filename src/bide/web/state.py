@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-import weakref
 from pathlib import Path
 
 from bide.errors import BadInput
 from bide.i18n import _
 from bide.web import samples
 from bide.web.answered import Answered
+from bide.web.folder import PrivateFolder
 from bide.web.jobs import Jobs
 from bide.web.settings import Settings
 from bide.web.uploads import Uploads
@@ -21,8 +20,8 @@ class State:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.folder = Path(tempfile.mkdtemp(prefix="bide-"))
-        self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._private = PrivateFolder()
+        self.folder = self._private.path
         self.open()
         self.uploads = Uploads(self.folder / "uploads", settings.limits)
         self.jobs = Jobs(self.folder / "jobs", settings, self.file)
@@ -55,4 +54,5 @@ class State:
 
     def close(self) -> None:
         """Delete whatever users sent and jobs made."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._private.close()
+        shutil.rmtree(self.folder, ignore_errors=True)  # where it has begun anew

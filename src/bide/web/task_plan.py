@@ -42,7 +42,11 @@ def planned(ask: Mapping[str, Any], hub: bool, tell: Callable[..., None], out: P
 def _service(service: Mapping[str, Any], hub: bool, field: str) -> dict[str, Any]:
     """The service as its file would have it: names and paths in this folder in the place of what was sent."""
     model = _model(service["model"], hub, f"{field}.model")
-    return {**service, "model": model, "workload": _workload(service["workload"], f"{field}.workload")}
+    made = {**service, "model": model, "workload": _workload(service["workload"], f"{field}.workload")}
+    if "measured" in service:
+        measured = service["measured"]
+        made["measured"] = {**measured, "results": [each[FILE] for each in measured["results"]]}
+    return made
 
 
 def _model(given: object, hub: bool, field: str) -> str:

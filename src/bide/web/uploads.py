@@ -44,6 +44,8 @@ class Uploads:
     def __init__(self, folder: Path, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder, self._limits, self._clock = folder, limits, clock
         self._kept: dict[str, Upload] = {}
+        self._held_bytes = 0
+        """Of all, with those that are not whole yet."""
 
     async def keep(self, name: str, chunks: AsyncIterable[bytes]) -> Upload:
         """Store what comes. Raises TooLarge beyond the limit, Busy where all uploads together would be too large."""
@@ -61,17 +63,26 @@ class Uploads:
         return made
 
     async def _written(self, path: Path, chunks: AsyncIterable[bytes]) -> int:
-        size, left = 0, self._limits.all_uploads_bytes - sum(each.size_bytes for each in self._kept.values())
-        with path.open("xb") as file:
-            async for chunk in chunks:
-                size += len(chunk)
-                if size > self._limits.upload_bytes:
-                    allowed = _("a file of at most {n:,} bytes").format(n=self._limits.upload_bytes)
-                    raise TooLarge("file", path.name, allowed)
-                if size > left:
-                    raise Busy(_("the server holds as many uploads as it may; they are deleted after a while"))
-                file.write(chunk)
+        size = 0
+        try:
+            self._check_room(size, path.name)
+            with path.open("xb") as file:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    self._held_bytes += len(chunk)
+                    self._check_room(size, path.name)
+                    file.write(chunk)
+        except BaseException:
+            self._held_bytes -= size
+            raise
         return size
+
+    def _check_room(self, size: int, name: str) -> None:
+        limits = self._limits
+        if size > limits.upload_bytes:
+            raise TooLarge("file", name, _("a file of at most {n:,} bytes").format(n=limits.upload_bytes))
+        if self._held_bytes > limits.all_uploads_bytes or len(self._kept) >= limits.uploads:
+            raise Busy(_("the server holds as many uploads as it may; they are deleted after a while"))
 
     def get(self, number: str) -> Upload:
         """Raises NotThere for one that is not, or not any more."""
@@ -93,6 +104,7 @@ class Uploads:
 
     def _remove(self, upload: Upload) -> None:
         del self._kept[upload.id]
+        self._held_bytes -= upload.size_bytes
         shutil.rmtree(upload.path.parent, ignore_errors=True)
 
     def __iter__(self) -> Iterator[Upload]:

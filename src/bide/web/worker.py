@@ -25,7 +25,8 @@ def main() -> int:
     told = json.loads(sys.argv[1])
     _limit(told)
     out = _own_stdout()
-    _make_ready()
+    if told["early"]:
+        _make_ready()
     line = sys.stdin.buffer.readline()
     if not line:
         return 0

@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +29,10 @@ def passed_on(hub: bool) -> dict[str, str]:
 
 
 class Working:
-    """A process of `bide.web.worker`; it does one job and is over."""
+    """A process of `bide.web.worker` for one job. `early`: it loads what jobs need before it has one."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, *, early: bool = False) -> None:
+        self._settings, self._early = settings, early
         self._starting = asyncio.ensure_future(self._start())
         self._ending: asyncio.Future[None] | None = None
 
@@ -44,6 +44,7 @@ class Working:
                 "file_bytes": limits.job_file_bytes,
                 "cpu_s": int(limits.job_s * 4) + 60,
                 "hub": self._settings.hub,
+                "early": self._early,
             }
         )
         return await asyncio.create_subprocess_exec(
@@ -58,7 +59,7 @@ class Working:
             start_new_session=True,
         )
 
-    async def do(self, task: dict[str, Any], folder: Path) -> AsyncIterator[dict[str, Any]]:
+    async def do(self, task: Mapping[str, Any], folder: Path) -> AsyncIterator[dict[str, Any]]:
         """What the process says of the task, until it is done or the process is gone."""
         process = await asyncio.shield(self._starting)
         assert process.stdin is not None
@@ -106,7 +107,7 @@ class Standby:
     def prepare(self) -> None:
         """Start one, unless one is there."""
         if self._settings.spare and self._ready is None:
-            self._ready = Working(self._settings)
+            self._ready = Working(self._settings, early=True)
 
     def take(self) -> Working:
         """The one that is ready, or a new one."""

@@ -339,3 +339,16 @@ def test_values_of_any_kind_are_borne(tmp_path: Path, value: object) -> None:
             except BadInput:
                 continue
             assert all(run.name for run in runs)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_times_that_no_clock_shows_are_refused_without_a_warning(tmp_path: Path, suffix: str) -> None:
+    names = ("arrival_s", "first_token_s", "last_token_s", "prompt_tokens", "output_tokens")
+    rows = [(float(place), 1e308, 1.5e308, 5, 5) for place in range(3)]
+    path = tmp_path / f"table{suffix}"
+    if suffix == ".csv":
+        path.write_text("\n".join([",".join(names), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    else:
+        path.write_text("\n".join(json.dumps(dict(zip(names, row, strict=True))) for row in rows) + "\n")
+    with pytest.raises(BadInput, match="is it in seconds"):
+        read_runs(path)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -10,6 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from bide.errors import BadInput
 from bide.web.app import create_app
+from bide.web.metered import Metered
 from bide.web.settings import Limits, Settings
 from web_client import LLAMA, Serve, fault
 
@@ -69,9 +73,21 @@ def test_the_form_takes_the_token_and_leads_nowhere_else(serve: Serve) -> None:
     wrong = client.post("/login", data={"token": "wrong", "next": "/"})
     assert wrong.status_code == 401
     assert "set-cookie" not in wrong.headers
-    right = client.post("/login", data={"token": TOKEN, "next": "//evil.example/x"})
-    assert right.status_code == 200
-    assert "evil.example" not in right.text
+    for onward in ("//evil.example/x", "/\\evil.example", "/\t/evil.example", "https://evil.example"):
+        client.cookies.clear()
+        right = client.post("/login", data={"token": TOKEN, "next": onward})
+        assert right.status_code == 200
+        assert "evil.example" not in right.text
+
+
+def test_the_form_and_refusals_speak_the_browser_s_language(serve: Serve) -> None:
+    client = serve(token=TOKEN)
+    spoken = {"accept-language": "tlh,vi;q=0.8"}
+    assert '<html lang="vi">' in client.get("/", headers=spoken).text
+    assert '<html lang="ru">' in client.get("/?lang=ru", headers=spoken).text
+    refused = client.post("/api/v1/memory", json=ASKED, headers={**spoken, "origin": "https://other.example"})
+    assert "other.example" in refused.text
+    assert "may not ask" not in refused.text
 
 
 def test_cookies_are_secure_where_the_connection_is(serve: Serve) -> None:
@@ -79,7 +95,9 @@ def test_cookies_are_secure_where_the_connection_is(serve: Serve) -> None:
     assert "secure" in client.get(f"/?token={TOKEN}").headers["set-cookie"].lower()
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8321", "127.0.0.1.evil.example", "", "0x7f.1", "[::2]"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8321", "127.0.0.1.evil.example", "", "0x7f.1", "[::2]", "[", "a]b", "[::1"]
+)
 def test_a_site_that_points_its_name_here_gets_nothing(client: TestClient, host: str) -> None:
     fault(client.post("/api/v1/memory", json=ASKED, headers={"host": host}), 421)
     fault(client.get("/", headers={"host": host}), 421)
@@ -96,7 +114,8 @@ def test_further_names_are_told(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}]
+    "headers",
+    [{"origin": "https://evil.example"}, {"origin": "null"}, {"origin": "http://["}, {"sec-fetch-site": "cross-site"}],
 )
 def test_pages_of_other_sites_may_not_ask(client: TestClient, headers: dict[str, str]) -> None:
     fault(client.post("/api/v1/memory", json=ASKED, headers=headers), 403)
@@ -187,3 +206,45 @@ def test_bodies_that_are_no_good_json_are_refused(client: TestClient, body: byte
 def test_text_is_not_taken_for_json(client: TestClient) -> None:
     answer = client.post("/api/v1/memory", content=b'{"deployment": {}}', headers={"content-type": "text/plain"})
     fault(answer, 422)
+
+
+def test_bodies_that_come_too_slowly_are_not_waited_for() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def status(pause_s: float) -> int:
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(pause_s)
+            return {"type": "http.request", "body": b"x", "more_body": len(sent) == 0 and pause_s > 0.001}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        metered = Metered(app, most_bytes=1000, least_bytes_per_s=100.0, grace_s=0.05)
+        await metered({"type": "http", "headers": []}, receive, send)
+        found: int = sent[0]["status"]
+        return found
+
+    # a byte each 20 ms is 50 a second: after 0.1 s it is 0.05 s late
+    assert asyncio.run(status(0.02)) == 408
+    assert asyncio.run(status(0.0)) == 200
+
+
+def test_a_wrong_token_costs_time(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = serve(token=TOKEN)
+    monkeypatch.setattr("bide.web.guard._GUESS_S", 0.1)
+    before_s = time.monotonic()
+    fault(client.get("/api/v1/gpus", headers={"authorization": "Bearer wrong"}), 401)
+    assert time.monotonic() - before_s >= 0.1
+
+
+@pytest.mark.parametrize(
+    "token", ["пароль-достаточной-длины", "\udcff" * 20, "sixteen or more with spaces", "x" * 16 + "\n"]
+)
+def test_a_token_is_what_every_client_can_send(token: str) -> None:
+    with pytest.raises(BadInput, match="printable"):
+        Settings(token=token).check()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,13 @@ from starlette.testclient import TestClient
 
 from bide.web import tasks
 from bide.web.app import create_app
-from bide.web.jobs import Jobs
+from bide.web.faults import Busy
+from bide.web.jobs import Job, Jobs
 from bide.web.names import FILE
 from bide.web.samples import path, samples
+from bide.web.turns import in_turn
+from made_measured import table
+from made_plans import ONE_CANDIDATE
 from web_client import LLAMA, SETTINGS, Serve, cli, fault, upload
 
 TRACE = b"arrival_s,prompt_tokens,output_tokens\n" + b"".join(b"%d,%d,%d\n" % (n, 100 + n, 10) for n in range(150))
@@ -98,37 +102,37 @@ def test_a_job_is_followed_by_its_events_and_leaves_files(working: TestClient) -
     fault(working.get(f"/api/v1/jobs/{job['id']}"), 404)
 
 
-def test_what_is_wrong_is_said_with_its_field(working: TestClient) -> None:
-    asked = {**ASKED, "workload": upload(working, b"nonsense", "trace.csv")}
-    job = working.post("/api/v1/simulate", json=asked).json()["id"]
-    found = fault(working.get(f"/api/v1/jobs/{job}/result?wait=60"))
+def test_what_is_wrong_is_said_with_its_field(client: TestClient) -> None:
+    asked = {**ASKED, "workload": upload(client, b"nonsense", "trace.csv")}
+    job = client.post("/api/v1/simulate", json=asked).json()["id"]
+    found = fault(client.get(f"/api/v1/jobs/{job}/result?wait=60"))
     assert found["field"] == "workload"
-    assert record(working, job)["state"] == "failed"
-    assert record(working, job)["error"] == found
+    assert record(client, job)["state"] == "failed"
+    assert record(client, job)["error"] == found
 
 
-def test_what_cannot_be_met_is_an_answer(working: TestClient) -> None:
+def test_what_cannot_be_met_is_an_answer(client: TestClient) -> None:
     big = {**ASKED, "deployment": {"model": "deepseek-v3", "gpu": "l40s"}, "workload": {"sample": "azure-conv-2023"}}
-    answer = working.post("/api/v1/simulate?wait=60", json=big)
+    answer = client.post("/api/v1/simulate?wait=60", json=big)
     assert answer.status_code == 200
     assert "GiB" in answer.json()["cannot_be_met"]
 
 
-def test_a_cancelled_job_is_killed_and_the_queue_is_bounded(working: TestClient) -> None:
-    jobs = [working.post("/api/v1/simulate", json=LONG).json()["id"]]
-    assert until(working, jobs[0], "running")
-    jobs += [working.post("/api/v1/simulate", json={**LONG, "seed": seed}).json()["id"] for seed in (1, 2)]
-    assert [record(working, job)["ahead"] for job in jobs] == [None, 1, 2]
-    full = working.post("/api/v1/simulate", json={**LONG, "seed": 9})
+def test_a_cancelled_job_is_killed_and_the_queue_is_bounded(client: TestClient) -> None:
+    jobs = [client.post("/api/v1/simulate", json=LONG).json()["id"]]
+    assert until(client, jobs[0], "running")
+    jobs += [client.post("/api/v1/simulate", json={**LONG, "seed": seed}).json()["id"] for seed in (1, 2)]
+    assert [record(client, job)["ahead"] for job in jobs] == [None, 1, 2]
+    full = client.post("/api/v1/simulate", json={**LONG, "seed": 9})
     assert "2 jobs wait" in fault(full, 429)["message"]
     assert int(full.headers["retry-after"]) > 0
-    assert working.post("/api/v1/memory", json={"deployment": LLAMA}).status_code == 200
-    assert working.delete(f"/api/v1/jobs/{jobs[1]}").json()["state"] == "cancelled"
-    assert working.delete(f"/api/v1/jobs/{jobs[0]}").json()["state"] == "cancelled"
-    assert until(working, jobs[2], "running")
-    fault(working.get(f"/api/v1/jobs/{jobs[0]}/result"), 410)
-    working.delete(f"/api/v1/jobs/{jobs[2]}")
-    folder = working.app.state.bide.folder / "jobs"  # type: ignore[attr-defined]
+    assert client.post("/api/v1/memory", json={"deployment": LLAMA}).status_code == 200
+    assert client.delete(f"/api/v1/jobs/{jobs[1]}").json()["state"] == "cancelled"
+    assert client.delete(f"/api/v1/jobs/{jobs[0]}").json()["state"] == "cancelled"
+    assert until(client, jobs[2], "running")
+    fault(client.get(f"/api/v1/jobs/{jobs[0]}/result"), 410)
+    client.delete(f"/api/v1/jobs/{jobs[2]}")
+    folder = client.app.state.bide.folder / "jobs"  # type: ignore[attr-defined]
     assert not {path.name for path in folder.iterdir()} & set(jobs)
 
 
@@ -159,12 +163,12 @@ def test_a_job_that_takes_too_much_memory_is_ended(serve: Serve) -> None:
     assert fault(answer)["message"]
 
 
-def test_a_file_that_unpacks_to_gigabytes_ends_its_job_alone(working: TestClient) -> None:
+def test_a_file_that_unpacks_to_gigabytes_ends_its_job_alone(client: TestClient) -> None:
     bomb = b"a,b\n" + b"1,2\n" * 2**20
-    sent = upload(working, gzip.compress(bomb, 9) * 200, "trace.csv.gz")
-    answer = working.post("/api/v1/describe?wait=0.5", json={"workload": sent})
-    working.delete(f"/api/v1/jobs/{answer.json().get('id', 'x' * 22)}")
-    assert working.get("/api/v1/health").status_code == 200
+    sent = upload(client, gzip.compress(bomb, 9) * 200, "trace.csv.gz")
+    answer = client.post("/api/v1/describe?wait=0.5", json={"workload": sent})
+    client.delete(f"/api/v1/jobs/{answer.json().get('id', 'x' * 22)}")
+    assert client.get("/api/v1/health").status_code == 200
 
 
 def test_the_process_of_a_job_opens_nothing_outside(tmp_path: Path) -> None:
@@ -193,7 +197,7 @@ print("kept")
 
 
 def test_the_process_ends_with_the_server(tmp_path: Path) -> None:
-    told = json.dumps({"memory_bytes": 2**32, "file_bytes": 2**30, "cpu_s": 60, "hub": False})
+    told = json.dumps({"memory_bytes": 2**32, "file_bytes": 2**30, "cpu_s": 60, "hub": False, "early": False})
     command = [sys.executable, "-m", "bide.web.worker", told]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     assert process.stdin is not None
@@ -262,13 +266,84 @@ def test_a_calibration_leaves_a_profile_that_others_use(
     assert answer["pool"]["bytes_per_gpu"] == 50 * 2**30
 
 
-def test_changes_are_waited_for() -> None:
-    from bide.web.jobs import Job
+def test_each_client_has_its_turn() -> None:
+    @dataclass
+    class Asked:
+        client: str
+        name: str
 
+    ten = [Asked("a", f"a{n}") for n in range(3, 13)]
+    others = [Asked("b", "b1"), Asked("b", "b2"), Asked("c", "c1")]
+    running = [Asked("a", "a1"), Asked("a", "a2")]
+    order = [each.name for each in in_turn([*ten, *others], running)]
+    # b and c have nothing before their first; b's second has one; the first of a's has two that run
+    assert order[:4] == ["b1", "c1", "b2", "a3"]
+    assert order[3:] == [each.name for each in ten]
+    assert [each.name for each in in_turn(ten, [])] == [each.name for each in ten]
+
+
+def test_one_client_does_not_take_all_places(tmp_path: Path) -> None:
+    async def ahead() -> tuple[int | None, str]:
+        limits = replace(SETTINGS.limits, jobs_waiting=4, jobs_waiting_each=2)
+        jobs = Jobs(tmp_path, replace(SETTINGS, limits=limits), lambda _kind, name: path(name))
+        many = [jobs.start("describe", {"workload": {"sample": "azure-conv-2023"}}, client="a") for _job in range(3)]
+        with pytest.raises(Busy, match="2 jobs of yours wait"):
+            jobs.start("describe", {"workload": {"sample": "azure-conv-2023"}}, client="a")
+        one = jobs.start("describe", {"workload": {"sample": "azure-conv-2023"}}, client="b")
+        found = one.ahead, many[1].state
+        await jobs.close()
+        return found
+
+    assert asyncio.run(ahead()) == (1, "waiting")
+
+
+def test_what_jobs_leave_is_bounded(tmp_path: Path) -> None:
+    limits = replace(SETTINGS.limits, all_results_bytes=100)
+    jobs = Jobs(tmp_path, replace(SETTINGS, limits=limits), lambda _kind, name: path(name))
+    for number in range(4):
+        folder = tmp_path / str(number)
+        (folder / "out").mkdir(parents=True)
+        (folder / "trace.csv").write_bytes(TRACE)
+        (folder / "out" / "result.json").write_text(json.dumps({"n": number}) + " " * 32)  # 40 bytes
+        job = Job(str(number), "describe", folder, str(number), {})
+        jobs._known[job.id] = job
+        jobs._finish(job)
+        assert not (folder / "trace.csv").exists()
+        assert job.result == {"n": number}
+    jobs.forget_old()
+    assert list(jobs._known) == ["2", "3"]  # the last two have 80 bytes
+    assert not (tmp_path / "1").exists()
+
+
+def test_changes_are_waited_for() -> None:
     async def follow() -> list[bool]:
-        job = Job("x", "plan", "en", Path(), "")
+        job = Job("x", "plan", Path(), "", {})
         late = await job.changed(job.news, 0.01)
         asyncio.get_running_loop().call_later(0.01, lambda: job.tell(share=0.5))
         return [late, await job.changed(job.news, 5.0), await job.changed(0, 0.01)]
 
     assert asyncio.run(follow()) == [False, True, True]
+
+
+def test_a_plan_takes_the_benchmark_of_a_replica(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("out").mkdir()
+    table(Path("at-2.csv"), 2.0, 0.2, 0.01, prompt=300, output=20)
+    service = {
+        "name": "chat",
+        "model": "llama-3.1-8b",
+        "workload": {"lengths": {"prompt": 300, "output": 20}},
+        "traffic": {"peak_rps": 2},
+        "patience": {"e2e_p95": "1s"},
+        "deployment": ONE_CANDIDATE,
+        "measured": {"results": [{FILE: "at-2.csv"}]},
+    }
+    question = {"services": [service], "hardware": {"gpus": ["h100-sxm"], "max_gpus": 4}}
+    chosen = tasks.done("plan", question, False, lambda *_said: None, Path("out"))["services"][0]["chosen"]
+    assert (chosen["replicas"], chosen["measured"]["results"]) == (2, ["at-2.csv"])  # 2 x 1.5 requests/s
+
+
+def test_the_results_of_a_benchmark_are_uploads(client: TestClient) -> None:
+    service = {"name": "a", "model": "llama-3.1-8b", "workload": {}, "traffic": {}, "measured": {"results": ["/etc/x"]}}
+    found = fault(client.post("/api/v1/plan", json={"services": [service], "hardware": {}}))
+    assert "measured" in found["field"]

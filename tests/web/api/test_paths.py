@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,12 @@ def test_ids_of_the_hub_are_looked_up_only_where_that_is_allowed(
     assert looked_up == ["org/model"]
     fault(serve(hub=True).post("/api/v1/memory", json={"deployment": {**LLAMA, "model": "org/../../model"}}))
     assert len(looked_up) == 1
+
+
+def test_ids_of_the_hub_are_no_folders_here(serve: Serve, tempting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)  # nothing is asked
+    found = fault(serve(hub=True).post("/api/v1/memory", json={"deployment": {**LLAMA, "model": "org/model"}}))
+    assert "pip install 'bide[hub]'" in found["hint"]
 
 
 @pytest.mark.parametrize("profile", [{"upload": "../../etc/passwd"}, {"$file": "/etc/passwd"}, "/etc/passwd"])

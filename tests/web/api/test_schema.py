@@ -34,7 +34,7 @@ def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def cancelled(jobs: Jobs) -> None:
         while jobs._waiting:
-            jobs._end(jobs._waiting.popleft()[0], "cancelled")
+            jobs._end(jobs._waiting.pop(), "cancelled")
 
     monkeypatch.setattr(Jobs, "_advance", cancelled)
 

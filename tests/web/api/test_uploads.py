@@ -21,6 +21,7 @@ from starlette.testclient import TestClient
 from bide.errors import BideError
 from bide.web import answers, tasks
 from bide.web.faults import Busy, NotThere, TooLarge
+from bide.web.folder import PrivateFolder
 from bide.web.json_body import read_json
 from bide.web.names import FILE
 from bide.web.settings import Limits
@@ -68,11 +69,43 @@ def test_what_is_too_large_leaves_nothing(tmp_path: Path) -> None:
     assert len(list(uploads)) == 1
 
 
+def test_uploads_that_come_at_once_share_the_room(tmp_path: Path) -> None:
+    uploads = Uploads(tmp_path, Limits(upload_bytes=10, all_uploads_bytes=15))
+
+    async def slow(*parts: bytes) -> AsyncIterator[bytes]:
+        for part in parts:
+            yield part
+            await asyncio.sleep(0)
+
+    async def both() -> list[Any]:
+        sent = (uploads.keep(name, slow(b"12345", b"6789")) for name in "ab")
+        return await asyncio.gather(*sent, return_exceptions=True)
+
+    assert sorted(type(each).__name__ for each in asyncio.run(both())) == ["Busy", "Upload"]  # 9 + 9 > 15
+    asyncio.run(uploads.keep("c", chunks(b"123456")))  # 9 + 6: what was refused takes no room
+
+
 def test_everything_is_gone_with_the_server() -> None:
     state = State(replace(SETTINGS))
     asyncio.run(state.uploads.keep("a", chunks(b"x")))
     state.close()
     assert not state.folder.exists()
+
+
+def test_what_a_killed_server_left_is_deleted_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    lives = PrivateFolder()
+    left = tmp_path / "bide-serve-left"
+    left.mkdir()
+    (left / "in-use").touch()  # as it is once the process that locked it is gone
+    (left / "trace.csv").touch()
+    other = tmp_path / "bide-serve-other"
+    other.mkdir()  # without the mark: none of ours
+    next_one = PrivateFolder()
+    assert sorted(tmp_path.iterdir()) == sorted([lives.path, next_one.path, other])
+    lives.close()
+    next_one.close()
+    assert list(tmp_path.iterdir()) == [other]
 
 
 @pytest.mark.parametrize(
@@ -230,7 +263,8 @@ def read_all(content: bytes, name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("content", FILES, ids=range(len(FILES)))
 @pytest.mark.parametrize("name", ["a.csv", "a.json", "a.jsonl.gz", "a.parquet", "a.yaml"])
 def test_broken_files_are_refused(job_folder: Path, content: bytes, name: str) -> None:
-    read_all(content, name)
+    deep = name.endswith(".yaml") and content.startswith((b"[[", b'{"a":{'))
+    read_all(content[:200] if deep else content, name)  # PyYAML looks for a key in a thousand brackets, for seconds
 
 
 def test_a_good_trace_is_described_as_by_the_command_line(job_folder: Path) -> None:

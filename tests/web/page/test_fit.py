@@ -50,8 +50,29 @@ def test_a_lever_moves_the_answer_and_draws_what_was_before(watched: Watched) ->
     page.get_by_role("switch", name="fp8 cache").check()
     expect(page.locator(NUMBER)).to_have_text("109")
     expect(page).to_have_url(f"{watched.url}/?levers=kv_fp8")
-    expect(page.locator("#panel-fit tr.on th")).to_have_text("fp8 cache")
+    expect(page.locator("#panel-fit tr.on th .switch")).to_have_text("fp8 cache")
     page.get_by_role("switch", name="fp8 cache").uncheck()
+    expect(page.locator(NUMBER)).to_have_text("54")
+
+
+def test_a_change_moves_the_chart_that_is_there(watched: Watched) -> None:
+    """It is not drawn anew: that takes four times as long."""
+    page = watched.open(charts=2)
+    page.evaluate("() => document.querySelectorAll('#panel-fit svg').forEach((drawn) => (drawn.kept = true))")
+    page.get_by_label("Tokens of each request").fill("4k")
+    expect(page.locator("#panel-fit svg").get_by_text("109 at 4,096")).to_be_visible()
+    page.get_by_role("switch", name="tensor parallel 2").check()
+    expect(page.locator("#panel-fit svg").get_by_text("242 at 4,096")).to_be_visible()
+    expect(page.locator("#panel-fit svg").get_by_text("weights: 7.5 GiB")).to_be_visible()
+    assert page.evaluate("() => [...document.querySelectorAll('#panel-fit svg')].every((drawn) => drawn.kept)")
+
+
+def test_shorter_requests_on_average_are_a_switch(watched: Watched) -> None:
+    page = watched.open(charts=2)
+    page.get_by_role("switch", name="a mean of 4,096 tokens").check()
+    expect(page.locator(NUMBER)).to_have_text("109")
+    expect(page).to_have_url(f"{watched.url}/?mean_tokens=4096")
+    page.get_by_role("switch", name="a mean of 4,096 tokens").uncheck()
     expect(page.locator(NUMBER)).to_have_text("54")
 
 
@@ -92,6 +113,7 @@ def test_a_dropped_config_is_answered_and_its_address_can_be_shared(watched: Wat
     page = watched.open(charts=2)
     page.locator("#panel-fit input[type=file]").set_input_files(file)
     expect(page.locator("#panel-fit .facts dd").first).to_contain_text("32 KiB for each token")
+    page.wait_for_url("**/*config=*")
     address = page.url
     page.goto("about:blank")
     page.goto(address)

@@ -88,6 +88,33 @@ def test_nothing_is_wider_than_a_narrow_window(watched: Watched) -> None:
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
 
 
+@pytest.mark.parametrize("watched", [{"viewport": {"width": 400, "height": 800}}], indirect=True)
+def test_levers_are_read_without_scrolling_sideways_in_a_narrow_window(watched: Watched) -> None:
+    page = watched.open(charts=1)
+    levers = page.locator("#panel-fit .scroll:has(.levers)")
+    assert levers.evaluate("(region) => region.scrollWidth <= region.clientWidth")
+    expect(levers.get_by_text("about half the bytes of weights").locator("visible=true")).to_have_count(1)
+
+
+SIZES = [{"viewport": {"width": width, "height": height}} for width, height in ((400, 800), (1280, 500), (1280, 900))]
+APART = """([button, open]) => {
+  const [a, b] = [button, open].map((one) => one.getBoundingClientRect());
+  return (b.bottom <= a.top || b.top >= a.bottom) && b.top >= 0 && b.bottom <= innerHeight && b.right <= innerWidth;
+}"""
+
+
+@pytest.mark.parametrize("watched", SIZES, indirect=True)
+def test_a_why_stays_in_the_window_and_off_its_button(watched: Watched) -> None:
+    page = watched.open(charts=1)
+    for about in ("requests at once", "Weights", "Pool"):
+        button = page.get_by_role("button", name=f"Why {about}?")
+        button.click()
+        shown = page.get_by_role("dialog", name=f"Why {about}?")
+        expect(shown).to_be_visible()
+        assert page.evaluate(APART, [button.element_handle(), shown.element_handle()])
+        page.keyboard.press("Escape")
+
+
 def test_tabs_are_moved_through_by_arrow_keys(watched: Watched) -> None:
     page = watched.open(charts=2)
     page.locator("#tab-fit").focus()

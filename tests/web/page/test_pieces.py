@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.types import Receive, Scope, Send
 
 from bide.errors import BadInput
 from bide.web.page import bundle, checks
-from bide.web.page.fast_answer import fast_answer, fast_details
+from bide.web.page.compressed import Compressed
+from bide.web.page.fast_answer import FastAnswer, fast_answer
 from bide.web.page.fit_answer import fit_answer, switched
 from bide.web.page.learn_answer import learn_answer
 from bide.web.page.markup import h, table, why
@@ -119,9 +121,23 @@ def test_a_config_cannot_unpack_without_end() -> None:
 
 
 def test_two_formats_of_weights_exclude_each_other() -> None:
-    assert switched("", "+tp") == "tp"
-    assert switched("tp,weights_fp8", "+weights_int4") == "tp,weights_int4"
-    assert switched("tp,weights_int4", "-tp") == "weights_int4"
+    assert switched({"levers": ""}, "+tp") == {"levers": "tp"}
+    assert switched({"levers": "tp,weights_fp8"}, "+weights_int4") == {"levers": "tp,weights_int4"}
+    assert switched({"levers": "tp,weights_int4"}, "-tp") == {"levers": "weights_int4"}
+
+
+def test_shorter_requests_are_a_lever_too() -> None:
+    """Half as long on average, twice as many: 2 x 54.9 = 109.9."""
+    state = fresh()
+    for key, text in switched(state.frozen(), "+paged").items():
+        state.set(key, text)
+    found = fit_answer(state.frozen(), SETTINGS)
+    assert found.on == ("paged",)
+    assert found.answer.mean_tokens == 4096
+    assert "109 requests" in found.answer.sentence()
+    assert found.contexts is not None
+    assert [row["x"] for row in found.contexts["datasets"]["marked"]] == [2048, 4096, 8192, 32768, 131072]
+    assert switched(state.frozen(), "-paged") == {"mean_tokens": ""}
 
 
 def test_levers_work_together() -> None:
@@ -134,18 +150,35 @@ def test_levers_work_together() -> None:
     assert now > 4 * asked
 
 
-def test_charts_differ_in_their_data_alone_and_take_the_page_s_colours() -> None:
-    """So that the browser puts new data into the chart that is there."""
+CHANGES = (("context", "4096"), ("levers", "kv_fp8"), ("gpu", "b200-sxm"), ("model", "Qwen/Qwen3-8B"), ("tp", "2"))
+
+
+@pytest.mark.parametrize(("key", "text"), CHANGES)
+def test_charts_differ_in_data_and_parameters_alone(key: str, text: str) -> None:
+    """So that the browser puts new data into the chart that is there, whatever is changed."""
     first, second = fresh(), fresh()
-    second.set("context", "4096")
-    specs = [fit_answer(state.frozen(), SETTINGS).contexts for state in (first, second)]
-    assert specs[0] is not None
-    assert specs[1] is not None
-    assert "var(--accent)" in json.dumps(specs[0])
-    assert "#0" not in json.dumps(specs[0]["layer"])
-    kinds = [{key: value for key, value in spec.items() if key != "datasets"} for spec in specs if spec]
-    assert kinds[0].keys() == kinds[1].keys()
-    assert set(specs[0]["datasets"]) >= {"d0", "d1"}
+    second.set(key, text)
+    for chart in ("card", "contexts"):
+        specs = [getattr(fit_answer(state.frozen(), SETTINGS), chart) for state in (first, second)]
+        shapes = [{k: v for k, v in one.items() if k not in ("datasets", "params")} for one in specs]
+        assert shapes[0] == shapes[1]
+        assert "var(--" in json.dumps(shapes[0])
+        assert "#0" not in json.dumps({**shapes[0], "config": None})
+
+
+def test_curves_of_the_same_cards_differ_in_data_and_parameters_alone() -> None:
+    first, second = fresh(), fresh()
+    second.set("prompt", "3000")
+    second.set("clients", "64")
+    specs = [fast_answer(state.frozen(), SETTINGS) for state in (first, second)]
+    for charts in ([one.throughput for one in specs], *zip(*(_details(one) for one in specs), strict=True)):
+        shapes = [{k: v for k, v in (one or {}).items() if k not in ("datasets", "params")} for one in charts]
+        assert shapes[0]
+        assert shapes[0] == shapes[1]
+
+
+def _details(answer: FastAnswer) -> tuple[object, ...]:
+    return answer.charts.parts, answer.charts.whole, answer.charts.first
 
 
 def test_a_deployment_that_cannot_be_is_left_out_of_a_comparison_where_others_can() -> None:
@@ -157,7 +190,7 @@ def test_a_deployment_that_cannot_be_is_left_out_of_a_comparison_where_others_ca
     assert found.said.names == ("l40s", "2 x l40s (TP2)", "4 x l40s (TP4)")
     assert len(found.chosen) == 3
     assert found.throughput is not None
-    assert fast_details(found).parts is not None
+    assert found.charts.parts is not None
 
 
 def test_the_lesson_s_patience_never_needs_more_gpus_than_less_of_it() -> None:
@@ -187,3 +220,27 @@ def test_the_chart_library_is_made_once_and_kept(tmp_path: Path, monkeypatch: py
         assert bundle.chart_bundle() == b"library"
     assert made == [1]
     bundle.chart_bundle.cache_clear()
+
+
+FILE = b"let a = 1;\n" * 200
+
+
+def test_what_never_changes_is_compressed_once() -> None:
+    from starlette.responses import Response
+    from starlette.testclient import TestClient
+
+    asked = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        asked.append(scope["path"])
+        kept = {"cache-control": "public, immutable"} if scope["path"] == "/kept.js" else {}
+        await Response(FILE, media_type="text/javascript", headers=kept)(scope, receive, send)
+
+    client = TestClient(Compressed(app))
+    answers = [client.get(path) for path in ("/kept.js", "/kept.js", "/other.js", "/other.js")]
+    assert all(answer.content == FILE for answer in answers)
+    assert [answer.headers.get("content-encoding") for answer in answers] == ["gzip", "gzip", None, None]
+    assert int(answers[1].headers["content-length"]) < 100
+    assert asked == ["/kept.js", "/other.js", "/other.js"]
+    plain = client.get("/kept.js", headers={"accept-encoding": "identity"})
+    assert (plain.content, plain.headers.get("content-encoding")) == (FILE, None)

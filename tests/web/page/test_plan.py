@@ -49,7 +49,7 @@ def test_the_answer_has_the_doublings_the_candidates_the_command_and_the_files(w
     page = planned(watched)
     expect(page.get_by_role("region", name="Add cards until it holds").first).to_contain_text("replicas")
     expect(page.locator(f"{PANEL} .sections")).to_contain_text("were tried")
-    expect(page.locator("#start-0")).to_contain_text("vllm serve meta-llama/Llama-3.1-8B")
+    expect(page.locator("#start-0-0")).to_contain_text("vllm serve meta-llama/Llama-3.1-8B")
     page.get_by_text("kubernetes.yaml").click()
     expect(page.locator(f"{PANEL} details[open] pre").last).to_contain_text("kind: Deployment")
     page.get_by_role("button", name="Why a month, likely?").click()

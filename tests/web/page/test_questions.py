@@ -11,9 +11,10 @@ from bide.errors import BadInput
 from bide.web.asks import CalibrateAsk, CompareAsk, MeasureAsk, PlanAsk
 from bide.web.page import measured_answer, plan_answer, tab_measured, tab_plan
 from bide.web.page.job_checks import identities
-from bide.web.page.plan_form import ticked
+from bide.web.page.plan_form_parts import ticked
+from bide.web.page.plan_question import plan_ask
 from bide.web.page.state import State
-from bide.web.page.uploading import number_of
+from bide.web.page.uploading import number_of, put_away, take
 
 ONE, OTHER = "a" * 22, "b" * 22
 
@@ -28,7 +29,7 @@ def values(tab: Any, **given: str) -> dict[str, str]:
 
 
 def test_the_form_s_own_values_are_a_question() -> None:
-    asked = plan_answer.plan_ask(values(tab_plan))
+    asked = plan_ask(values(tab_plan))
     PlanAsk.model_validate(asked)
     service = asked["services"][0]
     assert service["patience"] == {"e2e_p95": "5s"}
@@ -38,7 +39,7 @@ def test_the_form_s_own_values_are_a_question() -> None:
 
 
 def test_what_is_ticked_is_what_the_plan_may_pick_from() -> None:
-    asked = plan_answer.plan_ask(values(tab_plan, plan_tp="1,2", plan_weights="fp8", spare="1", profile=ONE))
+    asked = plan_ask(values(tab_plan, plan_tp="1,2", plan_weights="fp8", spare="1", profile=ONE))
     assert asked["services"][0]["deployment"] == {"engine": "vllm", "tp": [1, 2], "weights": ["fp8"]}
     assert asked["fleet"] == {"spare_replicas": 1}
     assert asked["profile"] == {"job": ONE}
@@ -52,28 +53,7 @@ def test_what_is_ticked_is_what_the_plan_may_pick_from() -> None:
     ],
 )
 def test_a_workload_is_a_sample_or_an_upload(given: dict[str, str], workload: dict[str, Any]) -> None:
-    assert plan_answer.plan_ask(values(tab_plan, **given))["services"][0]["workload"] == workload
-
-
-def test_limits_per_token_are_milliseconds() -> None:
-    asked = values(tab_plan, limit_on="tpot", percentile="99", patience="50")
-    assert plan_answer.plan_ask(asked)["services"][0]["patience"] == {"tpot_p99": "50ms"}
-    assert plan_answer.limit_s(asked) == 0.05
-
-
-@pytest.mark.parametrize(
-    ("field", "control"),
-    [
-        ("services[0].patience.e2e_p95", "patience"),
-        ("services[0].traffic.peak_rps", "peak_rps"),
-        ("services[0].workload.lengths.prompt.p95", "prompt_p95"),
-        ("services[0].model", "model"),
-        ("hardware.gpus[1]", "plan_gpus"),
-        ("services[0].deployment.tp[0]", "plan_tp"),
-    ],
-)
-def test_an_error_is_said_at_the_control_that_sets_its_field(field: str, control: str) -> None:
-    assert plan_answer.control_of(field, values(tab_plan)) == control
+    assert plan_ask(values(tab_plan, **given))["services"][0]["workload"] == workload
 
 
 FRONTIER: dict[str, Any] = {
@@ -98,9 +78,11 @@ def test_the_chart_with_the_handle_leaves_the_plan_s_own_alone() -> None:
     assert FRONTIER["spec"]["datasets"]["h0"] == []
 
 
-def test_a_limit_of_the_frontier_is_what_its_control_holds() -> None:
-    assert plan_answer.patience_at(FRONTIER, 3, values(tab_plan)) == "10"
-    assert plan_answer.patience_at({"seconds": [0.05]}, 0, values(tab_plan, limit_on="itl")) == "50"
+def test_a_limit_of_the_frontier_is_set_by_the_control_of_its_measure() -> None:
+    asked = values(tab_plan, limit_on="ttft", patience="1", limit_on_2="itl", patience_2="40")
+    e2e, itl = ({**FRONTIER, "measure": measure, "seconds": [0.05]} for measure in ("e2e_p95", "itl_p95"))
+    assert plan_answer.control_at(itl, 0, asked, 1) == ("patience_2", "50")
+    assert plan_answer.control_at(e2e, 0, asked, 1) == ("", ""), "nobody asked for it"
 
 
 def test_boxes_are_ticked_and_not() -> None:
@@ -141,3 +123,22 @@ def test_what_the_server_says_of_an_upload_is_its_number_or_why_not() -> None:
         number_of("a.csv", json.dumps({"error": {"field": "file", "allowed": "at most 5 bytes"}}))
     with pytest.raises(BadInput, match=r"a\.csv"):
         number_of("a.csv", "<html>")
+
+
+def test_files_are_put_away_and_a_profile_is_no_longer_used() -> None:
+    state = State(tab_measured.KEYS)
+    for number in (ONE, OTHER):
+        take(state, "results", "a.json", json.dumps({"upload": number}), several=True)
+    assert state["results"] == f"{ONE},{OTHER}"
+    assert put_away(state, "drop-results", ONE)
+    assert state["results"] == OTHER
+    state.set("profile", ONE)
+    assert put_away(state, "forget-profile", "")
+    assert state["profile"] == ""
+    assert not put_away(state, "compare", "")
+
+
+def test_an_upload_that_failed_is_said_at_its_input() -> None:
+    with pytest.raises(BadInput) as caught:
+        take(State(tab_measured.KEYS), "log", "a.log", json.dumps({"error": {"allowed": "at most 5 bytes"}}))
+    assert (caught.value.field, caught.value.allowed) == ("log", "at most 5 bytes")

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from bide import metrics
 from bide.bench.formats.faults import client_behind, warnings_of_counts, warnings_of_table
 from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
+from bide.bench.summary import FEWEST_BEYOND, PERCENTS
 from bide.bench.window import Window, measured, window_of
-from bide.bootstrap import block_count, percentile_intervals
+from bide.bootstrap import block_count
+from bide.figures import percentile_ends
+from bide.i18n import _
 from bide.records import RequestTable
 
 if TYPE_CHECKING:
@@ -19,8 +22,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Booleans = NDArray[np.bool_]
 
-PERCENTS = (50.0, 90.0, 95.0, 99.0)
-_FEWEST_BEYOND = 5
+_LATEST_S = 1e12
+"""Seconds since 1970 are fewer for 30,000 years."""
 
 
 def run_of_table(
@@ -32,8 +35,11 @@ def run_of_table(
     warm_up_s: float | None = None,
     **said: Any,
 ) -> Run:
-    """The figures of the steady window of `table`; `said` are further fields of the run."""
+    """The figures of the steady window of `table`; `said` are further fields of the run.
 
+    Raises ValueError for times that no clock shows.
+    """
+    check_times(table)
     ok = table.status == "ok"
     window = _window(table, load, warm_up_s)
     inside = ok & measured(table, window)
@@ -59,6 +65,16 @@ def run_of_table(
         *client_behind(load, flight if not window.whole else None),
     ]
     return Run(source, tool, load, table=table, faults=tuple(found), **common)
+
+
+def check_times(table: RequestTable) -> None:
+    """Raises ValueError for times that no clock shows, whose sums would be infinite."""
+    import numpy as np
+
+    for column in (table.arrival_s, table.sent_s, table.first_token_s, table.last_token_s):
+        far = column[np.abs(column) > _LATEST_S]
+        if len(far):
+            raise ValueError(_("a time of {time:.3g} s; is it in seconds?").format(time=far[0]))
 
 
 def _window(table: RequestTable, load: Asked, warm_up_s: float | None) -> Window:
@@ -143,11 +159,9 @@ def _figures(times_s: Floats, values: Floats, blocks: int) -> Figures | None:
     times_s, values = times_s[there], values[there]
     if not len(values):
         return None
-    points = dict(zip(PERCENTS, np.percentile(values, PERCENTS).tolist(), strict=True))
-    every = zip(PERCENTS, percentile_intervals(times_s, values, PERCENTS, blocks), strict=True)
-    sure = {
-        percent: (min(low, points[percent]), max(high, points[percent]))
-        for percent, (low, high) in every
-        if len(values) * (1 - percent / 100) >= _FEWEST_BEYOND
-    }
+    points, sure = {}, {}
+    for percent, value, low, high in percentile_ends(times_s, values, PERCENTS, blocks):
+        points[float(percent)] = value
+        if len(values) * (1 - percent / 100) >= FEWEST_BEYOND:
+            sure[float(percent)] = (low, high)
     return Figures(float(values.mean()), points, len(values), float(values.std()), sure)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bide.bench.formats.assembling import run_of_table
+from bide.bench.formats.assembling import check_times, run_of_table
 from bide.bench.formats.faults import client_behind, warnings_of_counts
 from bide.bench.formats.numbers import count, items, mapping, number, positive, words
+from bide.bench.formats.seen_load import seen_load
 from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
 from bide.errors import BadInput
 from bide.i18n import _
@@ -26,8 +27,6 @@ _METRICS: tuple[Metric, ...] = ("ttft", "tpot", "itl", "e2e")
 _NEEDED = ("arrival_s", "first_token_s", "last_token_s", "prompt_tokens", "output_tokens")
 _COUNTS = ("prompt_tokens", "cached_tokens", "output_tokens", "first_chunk_tokens")
 _TIMES = ("sent_s", "first_byte_s", "first_content_s")
-_STEADY = 1.05
-"""Peak over mean of what was in flight, at most, of a closed loop."""
 
 
 def is_bench(found: Mapping[str, Any]) -> bool:
@@ -134,11 +133,12 @@ def stated_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in stated.items() if value is not None}
 
 
-def journal_runs(path: Path, source: str) -> list[Run]:
+def journal_runs(path: Path, field: str) -> list[Run]:
     """A run with its table for each cell of a journal."""
     from bide.bench.kept import load_result
 
-    made = load_result(path)
+    made = load_result(path, field)
+    lost = [Fault("broken_lines", note) for note in made.notes]
     several = len(made.cells) > 1
     found = []
     for cell in made.cells:
@@ -148,10 +148,10 @@ def journal_runs(path: Path, source: str) -> list[Run]:
         found.append(
             run_of_table(
                 cell.table,
-                f"{source}#{cell.number}" if several else source,
+                f"{path}#{cell.number}" if several else str(path),
                 TOOL,
                 load,
-                own_faults(cell.client_kept_up, load, None),
+                [*own_faults(cell.client_kept_up, load, None), *lost],
                 cell.warm_up_s,
                 deployment=stated_of(made.settings),
                 date=str(made.settings.get("date", "")),
@@ -216,43 +216,6 @@ def _table(frame: pl.DataFrame, path: Path, field: str) -> RequestTable:
 
 
 def _table_run(table: RequestTable, source: str) -> Run:
+    check_times(table)
     asked, fault = seen_load(table)
     return run_of_table(table, source, _("table of requests"), asked, (fault,))
-
-
-def seen_load(table: RequestTable) -> tuple[Asked, Fault]:
-    """A closed loop where as many as ever were in flight nearly all the time; else arrivals at their mean rate."""
-    import numpy as np
-
-    known = np.isfinite(table.sent_s) & np.isfinite(table.last_token_s)
-    if known.sum() < 2:
-        return Asked("unknown"), Fault("load_unknown", _("the table does not show what load there was"))
-    starts, ends = np.sort(table.sent_s[known]), np.sort(table.last_token_s[known])
-    times, steps = np.concatenate((starts, ends)), np.concatenate((np.ones(len(starts)), -np.ones(len(ends))))
-    order = np.lexsort((steps, times))
-    flying, when = np.cumsum(steps[order]), times[order]
-    inner = (when[:-1] >= np.quantile(starts, 0.2)) & (when[:-1] <= starts[-1])
-    spans = np.diff(when)[inner]
-    mean = float((flying[:-1][inner] * spans).sum() / spans.sum()) if spans.sum() > 0 else 0.0
-    peak = float(flying.max())
-    if mean and peak <= _STEADY * mean + 1:
-        users = _usual(flying[:-1][inner], spans)
-        text = _("the load is not stated: {n:g} in flight nearly all the time, taken as so many clients")
-        return Asked("concurrency", users), Fault("load_seen", text.format(n=users))
-    arrivals = np.sort(table.arrival_s[np.isfinite(table.arrival_s)])
-    span_s = float(arrivals[-1] - arrivals[0])
-    if span_s <= 0:
-        return Asked("batch", float(len(arrivals))), Fault(
-            "load_seen", _("all requests came at once: taken as a batch")
-        )
-    rate = (len(arrivals) - 1) / span_s
-    text = _("the load is not stated: taken as arrivals at {rate:.3g} requests/s")
-    return Asked("requests_per_s", rate), Fault("load_seen", text.format(rate=rate))
-
-
-def _usual(flying: Floats, spans: Floats) -> float:
-    """How many were in flight for the longest time."""
-    import numpy as np
-
-    levels, place = np.unique(flying, return_inverse=True)
-    return float(levels[np.argmax(np.bincount(place, weights=spans))])

@@ -11,6 +11,7 @@ from bide.errors import BadInput
 from bide.i18n import _
 
 _LARGEST_BYTES = 2 << 30
+_DEEPEST = 64
 _SKIPPED = " \t\r\n,"
 
 
@@ -86,8 +87,22 @@ def _in_a_row(text: str, path: Path) -> Raw | None:
 def _yaml(text: str, path: Path, field: str) -> Any:
     import yaml
 
+    class Bounded(yaml.SafeLoader):
+        """Stops at once where PyYAML would go on to the depth of Python's stack, in time that grows with its square."""
+
+        depth = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.depth > _DEEPEST:
+                raise yaml.YAMLError(_("nested too deep"))
+            self.depth += 1
+            try:
+                return super().compose_node(parent, index)
+            finally:
+                self.depth -= 1
+
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Bounded)  # a safe loader
     except (yaml.YAMLError, RecursionError) as error:
         hint = _("not understood: {why}").format(why=str(error).replace("\n", " ")[:100])
         raise BadInput(field, str(path), _("a result in JSON, JSON lines or YAML"), hint) from error

@@ -34,17 +34,15 @@ def read_runs(path: Path, field: str = "results") -> list[Run]:
     """Every level of load in a file. Raises BadInput naming `field` for what no known client writes."""
     if path.is_dir():
         raise BadInput(field, str(path), _("a file"), _("name the result inside it"))
-    if path.suffix.lower() in _TABLES:
-        return own.table_runs(path, field)
-    raw = read_raw(path, field)
+    raw = None if path.suffix.lower() in _TABLES else read_raw(path, field)
     try:
-        found = list(_runs(raw, path, field))
+        found = list(own.table_runs(path, field) if raw is None else _runs(raw, path, field))
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
         hint = _("not understood: {why}").format(why=str(error)[:100])
         raise BadInput(field, str(path), _allowed(), hint) from error
     if not found:
         raise BadInput(field, str(path), _allowed(), _("nothing was measured in it"))
-    return [_with_broken(run, raw.broken) for run in found]
+    return [_with_broken(run, raw.broken if raw else 0) for run in found]
 
 
 def _allowed() -> str:
@@ -52,7 +50,7 @@ def _allowed() -> str:
 
 
 def _with_broken(run: Run, broken: int) -> Run:
-    if not broken:
+    if not broken or any(fault.code == "broken_lines" for fault in run.faults):
         return run
     fault = Fault(
         "broken_lines",
@@ -71,7 +69,7 @@ def _runs(raw: Raw, path: Path, field: str) -> Sequence[Run]:
         return _listed(first, path, field)
     head = mapping(first)
     if raw.lines and own.is_journal(head):
-        return own.journal_runs(path, str(path))
+        return own.journal_runs(path, field)
     if own.is_journal(head):
         raise BadInput(field, str(path), _allowed(), _("a journal without a request in it"))
     if own.is_row(head):

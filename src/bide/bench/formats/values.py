@@ -96,7 +96,7 @@ class Run:
     @property
     def name(self) -> str:
         """The load in a word: `c=8`, `4 requests/s`, `batch 64`."""
-        value = "?" if self.load.value is None else numeral(self.load.value, "g")
+        value = "?" if self.load.value is None else numeral(self.load.value, ".4g")
         words = {
             "concurrency": "c={value}",
             "requests_per_s": _("{value} requests/s"),

@@ -25,7 +25,7 @@ def _head(block: Fields, kind: Format) -> Rules:
 
 def awq(block: Fields, root: Fields) -> Quantisation:
     kind = formats.awq(*_sizes(block))
-    return Quantisation("awq", kind, containing(names(block, "modules_to_not_convert"), None) + _head(block, kind))
+    return Quantisation("awq", kind, containing(block, "modules_to_not_convert", None) + _head(block, kind))
 
 
 def gptq(block: Fields, root: Fields) -> Quantisation:
@@ -33,9 +33,9 @@ def gptq(block: Fields, root: Fields) -> Quantisation:
     bits, group = _sizes(block)
     kind = formats.gptq(bits, group)
     rules = tuple(_dynamic(block, bits, group)) + _head(block, kind)
-    rules += containing(names(block, "modules_to_not_convert"), None)
-    chosen = names(block, "modules_in_block_to_quantize")
-    return Quantisation("gptq", None if chosen else kind, rules + containing(chosen, kind))
+    rules += containing(block, "modules_to_not_convert", None)
+    chosen = containing(block, "modules_in_block_to_quantize", kind)
+    return Quantisation("gptq", None if chosen else kind, rules + chosen)
 
 
 def _dynamic(block: Fields, bits: int, group: int) -> Iterable[Rule]:

@@ -87,7 +87,7 @@ def _algorithm(block: Fields, name: str) -> Format:
 
 def compressed_tensors(block: Fields, root: Fields) -> Quantisation:
     """Groups of targets (module classes, names or `re:`) with a scheme each; `ignore` comes first."""
-    groups, default, rules = block.part("config_groups"), None, ignored(block, "ignore")
+    groups, default, rules = block.part("config_groups"), None, list(ignored(block, "ignore"))
     for key in groups.values:
         group = groups.part(key)
         kind = _group_format(group, block.text("format", default=""))
@@ -97,8 +97,8 @@ def compressed_tensors(block: Fields, root: Fields) -> Quantisation:
             if _is_class(target):
                 default = default or kind
             else:
-                rules += (Rule(checked(group, target), kind),)
-    return Quantisation("compressed-tensors", default, rules)
+                rules.append(Rule(checked(group, target), kind))
+    return Quantisation("compressed-tensors", default, tuple(rules))
 
 
 def _is_class(target: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bide.facts.hf.fields import TEXT_KEYS, Fields
+from bide.facts.hf.quant_effort import check_effort
 from bide.facts.hf.quant_methods import METHODS, unknown
 from bide.facts.quantisation import Quantisation
 from bide.i18n import _
@@ -30,6 +31,7 @@ def read_quantisation(
     method = _method(block)
     if method not in METHODS:
         raise unknown(f"{block.where}: quant_method", method)
+    check_effort(block)
     return METHODS[method](block, Fields(config))
 
 

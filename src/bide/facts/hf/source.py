@@ -40,7 +40,7 @@ def read_model_files(given: str | Path, known: Iterable[str] = ()) -> ModelFiles
     path = Path(given)
     mode = _mode(path)
     if mode is None and _HUB_ID.fullmatch(str(given)):
-        return _from_hub(str(given), known)
+        return read_from_hub(str(given), known)
     if mode is None:
         raise _bad(given, _("a catalogue name, a config.json, a directory or a Hugging Face id"), _near(given, known))
     if stat.S_ISDIR(mode):
@@ -207,22 +207,27 @@ def from_mistral_params(params: Mapping[str, Any], path: Path) -> dict[str, Any]
     return config
 
 
-def _from_hub(name: str, known: Iterable[str]) -> ModelFiles:
-    """Download config.json (and hf_quant_config.json, where there is one) through huggingface_hub."""
+def read_from_hub(name: str, known: Iterable[str] = ()) -> ModelFiles:
+    """Download config.json (and hf_quant_config.json, where there is one) through huggingface_hub.
+
+    A file or a directory of that name on this machine is not looked at. Raises BadInput naming `model`.
+    """
+    if not _HUB_ID.fullmatch(name):
+        raise _bad(name, _("a Hugging Face id"))
     try:
         hub: Any = importlib.import_module("huggingface_hub")
     except ImportError:
         hint = _("to look it up on Hugging Face: pip install 'bide[hub]'; the catalogue works without (`bide models`)")
         raise _not_found(name, known, hint) from None
     try:
-        path = _fetched(hub, name, "config.json")
+        path = fetched(hub, name, "config.json")
     except Exception as error:  # whatever the hub or the network raises means: not available
         hint = _("tried huggingface.co/{name}: {why}; the catalogue works offline (`bide models`)")
-        raise _not_found(name, known, hint.format(name=name, why=_first_line(error))) from None
+        raise _not_found(name, known, hint.format(name=name, why=first_line(error))) from None
     return ModelFiles(read_json(path), _quantisation_from_hub(hub, name), _hub_source(name, path))
 
 
-def _fetched(hub: Any, name: str, file: str) -> Path:
+def fetched(hub: Any, name: str, file: str) -> Path:
     """The file, from the cache where the hub does not answer; raises what the hub raises.
 
     Asked for with one request first: a download that finds no network tries again for half a minute.
@@ -239,7 +244,7 @@ def _fetched(hub: Any, name: str, file: str) -> Path:
 
 def _quantisation_from_hub(hub: Any, name: str) -> dict[str, Any] | None:
     try:
-        path = _fetched(hub, name, "hf_quant_config.json")
+        path = fetched(hub, name, "hf_quant_config.json")
     except Exception:  # most repositories have none
         return None
     return read_json(path)
@@ -258,6 +263,6 @@ def _not_found(name: str, known: Iterable[str], hint: str) -> BadInput:
     return _bad(name, _("a catalogue name, a config.json, a directory or a Hugging Face id"), hint)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0][:160]}" if lines else type(error).__name__

@@ -17,7 +17,7 @@ from bide.physics.blocks.groups import Group, make_groups
 from bide.physics.blocks.packed import packed_groups
 from bide.physics.blocks.specs import Layers, Paging, layer_specs
 from bide.physics.kv import cached_groups
-from bide.physics.same import Same
+from bide.physics.same import Same, kept
 from bide.physics.shards import stage_layers
 
 
@@ -124,7 +124,7 @@ def block_tables(deployment: Deployment) -> BlockTables:
     return _tables(Same(deployment.model), paging, rules.larger_group_ratio, hybrid, deployment.pp)
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _tables(kept: Same[Model], paging: Paging, larger_group_ratio: float, hybrid: bool, pp: int) -> BlockTables:
     model = kept.value
     cached = cached_groups(model, paging.speculative_tokens)

@@ -15,7 +15,7 @@ from bide.facts.kv_formats import kv_format
 from bide.facts.model import Component, Model
 from bide.i18n import _
 from bide.physics.measured.hf_config import config_of, installed
-from bide.physics.same import Same
+from bide.physics.same import Same, kept
 from bide.physics.weights import stored_tensors
 
 Lack = Literal["extra", "gpu", "engine", "model", "weights", "cache", "layout", "data"]
@@ -146,7 +146,7 @@ def _expert_types(storage: str, system: str) -> list[str]:
     return types
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _storage(model: Same[Model], weights: str, components: tuple[Component, ...]) -> str:
     """How most of the components' parameters are stored: a format's name, or `plain`."""
     sizes: dict[str, int] = {}
@@ -158,7 +158,7 @@ def _storage(model: Same[Model], weights: str, components: tuple[Component, ...]
     return max(sizes, key=lambda name: sizes[name], default="plain")
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _config_text(model: Same[Model]) -> str | None:
     """The model as a config.json; None where the database has no such architecture."""
     config = config_of(model.value, names()["families"].get(model.value.family, ()))

@@ -36,6 +36,8 @@ def read_deployment(entry: Located | None, model: Model) -> tuple[Fixed, Choices
         raise entry.bad(_("lists with at most {most} combinations").format(most=_MOST), f"{combinations:,}")
     fixed = {key: item for key, item in keys.items() if key not in listed}
     known = _known(model, fixed, listed, entry)
+    for item in (*listed.get("max_model_len", ()), *(fixed[key] for key in fixed if key == "max_model_len")):
+        _check_context(model, item, known[item.path])
     chosen = {key: tuple(known[item.path] for item in items) for key, items in listed.items()}
     for key, values in chosen.items():
         if len(set(values)) < len(values):
@@ -43,6 +45,13 @@ def read_deployment(entry: Located | None, model: Model) -> tuple[Fixed, Choices
     single = {key: values[0] for key, values in chosen.items() if len(values) == 1}
     several = {key: values for key, values in chosen.items() if len(values) > 1}
     return {key: known[item.path] for key, item in fixed.items()} | single, several
+
+
+def _check_context(model: Model, item: Located, tokens: object) -> None:
+    """An engine does not start with a longer context than the model's own."""
+    limit = model.max_context_tokens
+    if limit is not None and isinstance(tokens, int) and tokens > limit:
+        raise item.bad(_("at most the model's longest context, {tokens:,}").format(tokens=limit))
 
 
 def _listed(item: Located) -> list[Located]:

@@ -15,6 +15,8 @@ from bide.simulate.fleet.rules import ROUTERS, RouterName
 from bide.sourced import Assumption
 
 MAX_GPUS = 64
+MOST_GPUS = 10_000
+"""A fleet of more replicas is not run whole."""
 _KEYS = ("gpus", "max_gpus", "prices", "price_multiplier", "price_note")
 _FLEET_KEYS = ("router", "spare_replicas", "rolling_replicas", "scale_up", "share", "split")
 _Value = TypeVar("_Value")
@@ -27,7 +29,7 @@ def read_hardware(entry: Located) -> tuple[Hardware, tuple[Assumption, ...]]:
     assumptions: tuple[Assumption, ...] = ()
     max_gpus = MAX_GPUS
     if "max_gpus" in keys:
-        max_gpus = int(keys["max_gpus"].number(_("a whole number from 1 to 100,000"), 1, 100_000, whole=True))
+        max_gpus = int(keys["max_gpus"].number(_("a whole number from 1 to 10,000"), 1, MOST_GPUS, whole=True))
     else:
         assumptions = (Assumption("max_gpus", MAX_GPUS, _("not given")),)
     factor = 1.0
@@ -68,7 +70,7 @@ def _replicas(item: Located) -> int:
 
 
 def _gpu(item: Located) -> Gpu:
-    name = item.text()
+    name = str(item.value) if type(item.value) is int else item.text()  # 5090 is a name too
     return item.at(lambda: find_gpu(name, item.path))
 
 

@@ -76,7 +76,7 @@ def _growth(item: Located) -> float:
     """`20%` and 1.2 are the same; 0.2 could be either, and is neither."""
     allowed = _("a share such as 20%, from -90% to 900%, or a factor from 1 to 10")
     if isinstance(item.value, str):
-        factor = 1 + item.share(allowed)
+        factor = round(1 + item.share(allowed), 12)
         if not 0.1 <= factor <= 10:
             raise item.bad(allowed)
         return factor
@@ -114,7 +114,10 @@ def _given_hours(item: Located) -> tuple[float, ...]:
 def _hours_of_trace(item: Located, work: AskedWorkload) -> tuple[float, ...]:
     recorded = work.recorded
     if recorded is None or recorded.arrival_s is None or recorded.span_s < DAY_HOURS * 3600:
-        span = format_seconds(recorded.span_s) if recorded else _("none")
-        hint = _("trace needs a workload.trace of a day or more; its span is {span}").format(span=span)
+        hint = _("trace needs a workload.trace of a day or more")
+        if recorded is not None:
+            hint = _("trace needs a workload.trace of a day or more; its span is {span}").format(
+                span=format_seconds(recorded.span_s)
+            )
         raise item.bad(_("24 numbers, or one of {names}").format(names=", ".join(day_curves())), hint)
     return hours_of(recorded.arrival_s)

@@ -89,7 +89,7 @@ def _named(found: AskedWorkload, text: str) -> AskedWorkload:
 
 
 def _trace(entry: Located, folder: Path) -> AskedWorkload:
-    name = entry.text()
+    name = entry.path_text()
     trace, requests = entry.at(lambda: read_both(folder / name, entry.path))
     return AskedWorkload(requests, trace if trace.span_s > 0 else None, _shared(trace))
 
@@ -112,7 +112,7 @@ def _lengths(entry: Located, _folder: Path) -> AskedWorkload:
 
 def _file(entry: Located, folder: Path) -> AskedWorkload:
     """A service file as `bide workload observe` writes it, or a workload file as `bide workload sample` reads it."""
-    path = folder / entry.text()
+    path = folder / entry.path_text()
     root = _inside(entry, lambda: read_yaml(path, "workload file"))
     observed = isinstance(root.value, dict) and "services" in root.value
     found = _inside(entry, lambda: _observed(root, path.parent) if observed else _described(root, path))

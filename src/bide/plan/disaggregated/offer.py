@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bide.facts.gpus import Gpu
-from bide.plan.answer import Option
 from bide.plan.asks import Asks, asks_of
 from bide.plan.candidate import Candidate
 from bide.plan.disaggregated.capacity import PairCapacity
@@ -19,9 +18,11 @@ from bide.plan.disaggregated.pair import Pair
 from bide.plan.disaggregated.why_not import too_many, too_slow, unable, unlinked
 from bide.plan.frontier import probes_of, waits
 from bide.plan.offer import Reached, Terms
+from bide.plan.option import Option
 from bide.plan.question import Service
 from bide.plan.reading import shown_probes
 from bide.plan.rejection import Rejection
+from bide.runners import done
 
 _SMALLEST = Pair(1, 1)
 
@@ -87,6 +88,7 @@ class _Search:
         order = sorted(range(len(self.trials)), key=lambda number: (self._gpus(number, floors[number]), number))
         best = most_gpus, len(self.trials)
         for number in order:
+            done(1 / len(self.trials) / (1 + len(self.waits)))
             trial, size = self.trials[number], self.trials[number].candidate.gpus
             most = (best[0] - (number > best[1])) // size - 2 * self.terms.spare
             if floors[number] > most or not trial.alone_keeps(_SMALLEST, asks):
@@ -140,7 +142,7 @@ class _Search:
     def _too_many(self, trial: PairCapacity, most_gpus: int) -> Rejection:
         """What it would take, up to twice of what is allowed; else what it takes at least."""
         size, spare = trial.candidate.gpus, 2 * self.terms.spare
-        least = trial.least(self.planned_rps, "likely").replicas + spare
+        least = trial.floor(self.planned_rps, asks_of(self.service), "likely").replicas + spare
         if least * size <= most_gpus:
             pair = trial.fewest(self.planned_rps, 2 * most_gpus // size - spare, asks_of(self.service))
             if pair is not None:

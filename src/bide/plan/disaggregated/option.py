@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 
 from bide.interval import Interval, spanning
-from bide.plan.answer import Option, Pools, Reading, Row
 from bide.plan.asks import Probe, asks_of
 from bide.plan.candidate import ENDS
 from bide.plan.cost import cost_of, price_of
 from bide.plan.disaggregated.capacity import PairCapacity
 from bide.plan.disaggregated.pair import Pair
 from bide.plan.disaggregated.stages import Stage
+from bide.plan.findings import Reading
 from bide.plan.offer import Terms
+from bide.plan.option import Option, Pools
 from bide.plan.reading import bound_of, shown_measures
-
-_STEPS = ((-1, 0), (0, -1), (1, 0), (0, 1))
 
 
 def most_replicas(gpus: int, terms: Terms) -> int:
@@ -89,21 +88,3 @@ def _interval(trial: PairCapacity, pair: Pair, probe: Probe) -> Interval | None:
     """From the fast to the slow end; an infinite end where only the slow one is too busy."""
     fast, likely, slow = (trial.value(trial.service.traffic.planned_rps, pair, probe, end) for end in ENDS)
     return spanning(fast, likely, slow) if math.isfinite(likely) else None
-
-
-def pooled_rows(trial: PairCapacity, option: Option, terms: Terms) -> tuple[Row, ...]:
-    """The answer among fleets with one replica fewer and one more in either pool, and the one that is sure."""
-    assert option.pools is not None
-    pair, surely = option.pools.pair, option.pools.surely
-    around = {pair, *(pair.grown(*step) for step in _STEPS), *([surely] if surely else [])}
-    most = most_replicas(option.candidate.gpus, terms)
-    kept = [one for one in around if min(one.prefill, one.decode) >= 1 and one.replicas <= most]
-    return tuple(_row(trial, one, option) for one in sorted(kept, key=lambda one: (one.replicas, one)))
-
-
-def _row(trial: PairCapacity, pair: Pair, option: Option) -> Row:
-    planned_rps, asks = trial.service.traffic.planned_rps, asks_of(trial.service)
-    assert option.pools is not None
-    met = pair == option.pools.pair or trial.is_enough(pair, planned_rps, asks)
-    surely = met and trial.is_enough(pair, planned_rps, asks, "slow")
-    return Row(pair.replicas * option.candidate.gpus, pair.replicas, pooled_reading(trial, pair), met, surely, pair)

@@ -46,18 +46,25 @@ def transfer_s(setup: ReplicaSetup, basket: Basket, link: Link) -> Floats:
     return cache_bytes(cache, basket.traffic.prompt_tokens) / link.bytes_per_s
 
 
+def before_answer_s(setup: ReplicaSetup, basket: Basket, link: Link) -> Floats:
+    """Until each request's cache is at its answering replica, with nobody else there."""
+    return _prompt_s(setup, basket) + transfer_s(setup, basket, link) + link.latency_s
+
+
 def least_s(setup: ReplicaSetup, basket: Basket, link: Link, latency: Timed) -> Floats:
     """Of each request, with nobody else there: no schedule is faster. Gaps between tokens as the time per token."""
     import numpy as np
 
-    output = basket.traffic.output_tokens.astype(np.float64)
-    token_s = _alone_s(setup, basket)
     if latency in ("tpot", "itl"):
-        return np.asarray(token_s[output > 1])
-    cost = setup.cost
-    first_s = _prompt_s(setup, basket) + transfer_s(setup, basket, link) + link.latency_s
-    first_s = first_s + float(cost.linear_s[1:].min()) + cost.fixed_s + setup.request_s
-    return np.asarray(first_s if latency == "ttft" else first_s + (output - 1) * token_s)
+        return np.asarray(_alone_s(setup, basket)[basket.traffic.output_tokens > 1])
+    return _prompt_s(setup, basket) + after_prompt_s(setup, basket, link, latency)
+
+
+def after_prompt_s(setup: ReplicaSetup, basket: Basket, link: Link, latency: Timed) -> Floats:
+    """Of each request from the end of its prompt to its first token, or to its last, at least; with nobody else."""
+    step_s = float(setup.cost.linear_s[1:].min()) + setup.cost.fixed_s
+    first_s = transfer_s(setup, basket, link) + link.latency_s + step_s + setup.request_s
+    return first_s if latency == "ttft" else first_s + (basket.traffic.output_tokens - 1) * _alone_s(setup, basket)
 
 
 def _prompt_s(setup: ReplicaSetup, basket: Basket) -> Floats:

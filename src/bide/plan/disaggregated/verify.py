@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bide.plan.answer import Option, Verified
 from bide.plan.asks import Probe, asks_of
 from bide.plan.disaggregated.capacity import PairCapacity
 from bide.plan.disaggregated.option import pooled_option
 from bide.plan.disaggregated.pair import Pair
+from bide.plan.findings import Verified
 from bide.plan.offer import Terms
+from bide.plan.option import Option
 from bide.plan.reading import shown_probes
 from bide.plan.trial import taken
 from bide.plan.verify import TRIES, Proven, proof_of, run_whole

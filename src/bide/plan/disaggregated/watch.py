@@ -1,25 +1,27 @@
-"""A fleet of so many replicas for prompts and so many for answers at one rate, and what is kept of it.
+"""A cell at one rate, and what is kept of it.
 
-All engines that compute prompts are simulated, and of those that answer as many as it takes for a run of
-the usual length: they are alike, and each gets its requests in turn.
+All of its engines that compute prompts are simulated, and of those that answer as many as it takes for a run of the
+usual length: they are alike, and each gets its requests in turn.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bide.physics.kv import kv_need
 from bide.plan.asks import Probe
-from bide.plan.basket import Basket
-from bide.plan.question import Goodput, Measure
+from bide.plan.disaggregated.cell import Cell
+from bide.plan.disaggregated.prompts import Prompts
+from bide.plan.question import Measure
 from bide.plan.trial import of_requests, settled, stretch_of, taken
 from bide.records import RequestTable
-from bide.simulate.fleet.apart import only
+from bide.simulate.fleet.apart import dealt, only
 from bide.simulate.fleet.link import Link
 from bide.simulate.fleet.rules import RouterName
-from bide.simulate.fleet.staged import Part, answers_of, dealt, handed_over, prompts_of, served_by
+from bide.simulate.fleet.staged import Handed, Part, answers_of, handed_over, served_by
 from bide.simulate.replica_setup import ReplicaSetup
 from bide.simulate.scheduler.requests import Requests
 from bide.simulate.scheduler.simulate import simulate
@@ -33,88 +35,96 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prompts:
-    """What the engines for prompts did with a stream."""
+@dataclass(frozen=True, slots=True)
+class CellSeen:
+    """What a cell did. `values`: as measured, and what 95 of 100 other runs stay below."""
 
-    requests: Requests
-    engine: Ints
-    done_s: Floats
-    cached_tokens: Ints
-    preemptions: Ints
-
-    @property
-    def takes_s(self) -> Floats:
-        """From arrival to the end of the prompt."""
-        return self.done_s - self.requests.arrival_s
+    values: Mapping[Probe, tuple[float, float]]
+    answer_s: float
+    """That a request is at its answering engine, on average."""
+    transfer_s: float
+    """From the end of a prompt until its cache is there, on average."""
+    cached_share: float
+    """Of the prompt tokens, found in the caches of the engines for prompts."""
+    preemptions_per_request: float
 
 
 @dataclass(frozen=True, slots=True)
 class PairSeen:
-    """What a fleet did. `values`: as measured, and what 95 of 100 other runs stay below."""
+    """The same of a fleet of such cells."""
 
     requests_per_s: float
     values: Mapping[Probe, tuple[float, float]]
     running: float
     """Requests that are answered on average, by all replicas together."""
     transfer_s: float
-    """From the end of a prompt until its cache is there, on average."""
     cached_share: float
-    """Of the prompt tokens, found in the caches of the replicas for prompts."""
     preemptions_per_request: float
 
-
-def computed(setup: ReplicaSetup, stream: Basket, requests_per_s: float, replicas: int, router: RouterName) -> Prompts:
-    """The prompts of a stream at a rate, on so many replicas."""
-    import numpy as np
-
-    requests = stream.requests(setup.config, requests_per_s)
-    prompts, engines = prompts_of(requests), replicas * setup.engines
-    engine = dealt(prompts, engines, router, 0)
-    done_s, counts = np.zeros(len(requests)), np.zeros((2, len(requests)), dtype=np.int64)
-    for number in range(engines):
-        part = served_by(setup, prompts, number, np.flatnonzero(engine == number))
-        done_s[part.mine] = part.outcome.finish_s
-        counts[:, part.mine] = part.outcome.cached_tokens, part.outcome.preemptions
-    return Prompts(requests, engine, done_s, *counts)
+    @classmethod
+    def at(cls, requests_per_s: float, seen: CellSeen) -> PairSeen:
+        return cls(
+            requests_per_s,
+            seen.values,
+            requests_per_s * seen.answer_s,
+            seen.transfer_s,
+            seen.cached_share,
+            seen.preemptions_per_request,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """So many engines, of which some are simulated, at the end of `link`."""
+    """The engines of `cell` that answer, at the end of `link`; `wanted`: how many answers are simulated."""
 
+    cell: Cell
     link: Link
-    engines: int
-    simulated: int
     router: RouterName
-    seed: int
+    wanted: int
+
+    def targets(self, requests: int) -> Ints:
+        """The engine that answers the prompt that is done first, and so on; the last is there in part."""
+        import numpy as np
+
+        answers = self.cell.answers
+        if answers % 1 == 0:
+            return dealt(requests, int(answers), self.router, self.cell.prompts)
+        if self.router == "round-robin":
+            return (np.arange(requests) % answers).astype(np.int64)
+        return (np.random.default_rng(self.cell.prompts).random(requests) * answers).astype(np.int64)
 
 
-def watch_pair(
-    setup: ReplicaSetup, prompts: Prompts, answering: Answering, probes: Sequence[Probe], requests_per_s: float
-) -> PairSeen:
+def watch_cell(
+    setup: ReplicaSetup, requests: Requests, prompts: Prompts, answering: Answering, probes: Sequence[Probe]
+) -> CellSeen:
     """What comes of prompts that were computed."""
     import numpy as np
 
-    requests, cache = prompts.requests, kv_need(setup.deployment).per_gpu
-    router = (answering.router, answering.engines, answering.seed)
-    given = handed_over(prompts.done_s, prompts.engine, requests.prompt_tokens, answering.link, cache, router, requests)
-    answers = answers_of(requests, given.there_s)
-    parts = [served_by(setup, answers, engine, given.at(engine)) for engine in range(answering.simulated)]
+    cache, target = kv_need(setup.deployment).per_gpu, answering.targets(len(requests))
+    tokens = requests.prompt_tokens
+    given = handed_over(prompts.done_s, prompts.source, tokens, answering.link, cache, target, prompts.order)
+    parts = _answered(setup, requests, given, answering)
     mine = np.concatenate([part.mine for part in parts])
     order = np.argsort(mine, kind="stable")
     table = _table(setup, requests, parts, mine, order)
     inside = settled(table)
     preempted = np.concatenate([part.outcome.preemptions for part in parts])
     stays_s = table.last_token_s - setup.request_s - given.there_s[mine[order]]
-    return PairSeen(
-        requests_per_s,
-        {probe: taken(probe, _values(setup, parts[0], probe, table, inside)) for probe in probes},
-        requests_per_s * float(stays_s[inside].mean()),
+    return CellSeen(
+        {probe: taken(probe, values_of(setup, parts[0], probe, table, inside)) for probe in probes},
+        float(stays_s[inside].mean()),
         float((given.there_s - prompts.done_s).mean()),
-        float(prompts.cached_tokens.sum() / requests.prompt_tokens.sum()),
-        float(prompts.preemptions.mean() + preempted.mean()),
+        prompts.cached_share,
+        prompts.preemptions + float(preempted.mean()),
     )
+
+
+def _answered(setup: ReplicaSetup, requests: Requests, given: Handed, answering: Answering) -> list[Part]:
+    """By as many engines as it takes for so many answers."""
+    answers, cell = answers_of(requests, given.there_s), answering.cell
+    engines = min(cell.whole_answers, math.ceil(cell.answers * answering.wanted / len(requests)))
+    each = math.ceil(answering.wanted / engines)
+    return [served_by(setup, answers, engine, given.at(engine)[:each]) for engine in range(engines)]
 
 
 def _table(setup: ReplicaSetup, requests: Requests, parts: Sequence[Part], mine: Ints, order: Ints) -> RequestTable:
@@ -136,7 +146,8 @@ def _table(setup: ReplicaSetup, requests: Requests, parts: Sequence[Part], mine:
     )
 
 
-def _values(setup: ReplicaSetup, part: Part, probe: Probe, table: RequestTable, inside: NDArray[np.bool_]) -> Floats:
+def values_of(setup: ReplicaSetup, part: Part, probe: Probe, table: RequestTable, inside: NDArray[np.bool_]) -> Floats:
+    """What `probe` takes of each request `inside` the measured part; of gaps between tokens, of those at `part`."""
     if isinstance(probe.measure, Measure) and probe.measure.latency == "itl":
         return _gaps(setup, part)
     return of_requests(probe, table)[inside]
@@ -152,19 +163,3 @@ def _gaps(setup: ReplicaSetup, part: Part) -> Floats:
     assert log is not None
     _when_s, gaps_s, request = gaps_of(log, requests.prompt_tokens, setup.config.speculative_tokens)
     return np.asarray(gaps_s[request >= first - rows.start])
-
-
-def after_prompts(prompts: Prompts, probe: Probe, least_after_s: Floats) -> float:
-    """The least that `probe` can come to, once prompts took what they took and the rest takes `least_after_s` or more.
-
-    0 for times between tokens, of which prompts say nothing.
-    """
-    import numpy as np
-
-    measure, seconds = probe.measure, prompts.takes_s + least_after_s
-    if isinstance(measure, Goodput):
-        limits = [limit for latency, limit in measure.limits if latency in ("ttft", "e2e")]
-        return float(np.percentile(seconds / min(limits), 100 * measure.share)) if limits else 0.0
-    if measure.latency not in ("ttft", "e2e"):
-        return 0.0
-    return float(seconds.mean() if measure.percent is None else np.percentile(seconds, measure.percent))

@@ -18,6 +18,11 @@ _POLL_S = 15
 _FAILURES = 4
 """Queries in a row without an answer after which KEDA runs the whole fleet."""
 _LEAST_KV_USAGE = 0.3
+_LARGE = 1000.0
+_COUNTERS = ("prefilled",)
+"""Roles of metrics that only grow."""
+_WINDOW = "2m"
+"""For their rate: long enough for two of Prometheus' usual looks, 30 s apart and one of them lost."""
 _POD_ENDING = "[0-9a-z]+-[0-9a-z]+"
 """Of the ReplicaSet and of the pod. Another Deployment whose name begins alike has a dash more."""
 
@@ -27,16 +32,12 @@ def scaling(unit: Unit) -> Thresholds | None:
     found = unit.thresholds
     if found is None or unit.deployment.engine.name not in OBSERVED_ENGINES:
         return None
-    return found if least_replicas(unit, found) < most_replicas(unit, found) else None
+    return found if found.min_replicas < most_replicas(unit, found) else None
 
 
 def most_replicas(unit: Unit, found: Thresholds) -> int:
     """The plan's fleet, spares too: they stand by for failures at the peak as well."""
-    return max(found.max_replicas, unit.needed) + unit.spare + unit.rolling
-
-
-def least_replicas(unit: Unit, found: Thresholds) -> int:
-    return found.min_replicas + unit.spare + unit.rolling
+    return max(found.max_replicas, unit.replicas)
 
 
 def targets(found: Thresholds) -> dict[str, float]:
@@ -44,7 +45,9 @@ def targets(found: Thresholds) -> dict[str, float]:
 
     The cache's use only where it says something: a nearly empty cache is moved by a single long request.
     """
-    counts = {"running": found.running_requests, "waiting": found.waiting_requests}
+    followed = {"running": found.running_requests, "prefilled": found.prompt_tokens_per_s}
+    counts = {role: value for role, value in followed.items() if value is not None}
+    counts["waiting"] = found.waiting_requests
     return counts if found.kv_usage < _LEAST_KV_USAGE else {**counts, "kv_usage": found.kv_usage}
 
 
@@ -58,7 +61,7 @@ def scaled_object(unit: Unit, found: Thresholds, target: str | None = None) -> O
         "metadata": {"name": unit.name, "labels": labels(unit)},
         "spec": {
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
-            "minReplicaCount": least_replicas(unit, found),
+            "minReplicaCount": found.min_replicas,
             "maxReplicaCount": most_replicas(unit, found),
             "pollingInterval": _POLL_S,
             "fallback": {"failureThreshold": _FAILURES, "replicas": most_replicas(unit, found)},
@@ -79,11 +82,18 @@ def _trigger(unit: Unit, role: str, value: float, pods: str) -> Object:
 
 
 def query(unit: Unit, role: str, pods: str) -> str:
-    """PromQL for the sum of a metric over the pods of the Deployment `pods`, under each name that releases gave it."""
+    """PromQL for the sum of a metric over the pods of the Deployment `pods`, under each name that releases gave it.
+
+    Of what only grows, the rate.
+    """
     engine = unit.deployment.engine.name
     names = [metric.name for metric in engine_metrics(engine).names[role]]
-    chosen = " or ".join(f'{engine}:{name}{{pod=~"{pods}-{_POD_ENDING}"}}' for name in names)
-    return f"sum({chosen})"
+    chosen = (f'{engine}:{name}{{pod=~"{pods}-{_POD_ENDING}"}}' for name in names)
+    return f"sum({' or '.join(map(_rated, chosen) if role in _COUNTERS else chosen)})"
+
+
+def _rated(series: str) -> str:
+    return f"rate({series}[{_WINDOW}])"
 
 
 def autoscaler(unit: Unit, found: Thresholds) -> Object:
@@ -104,7 +114,7 @@ def autoscaler(unit: Unit, found: Thresholds) -> Object:
         "metadata": {"name": unit.name, "labels": labels(unit)},
         "spec": {
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": unit.name},
-            "minReplicas": least_replicas(unit, found),
+            "minReplicas": found.min_replicas,
             "maxReplicas": most_replicas(unit, found),
             "metrics": metrics,
             "behavior": _behavior(found),
@@ -115,7 +125,8 @@ def autoscaler(unit: Unit, found: Thresholds) -> Object:
 def adapted_name(unit: Unit, role: str) -> str:
     """The newest name of the metric, with the colon that Kubernetes' metrics API does not take replaced."""
     engine = unit.deployment.engine.name
-    return f"{engine}_{engine_metrics(engine).names[role][0].name}"
+    name = f"{engine}_{engine_metrics(engine).names[role][0].name}"
+    return name.replace("_total", "_per_second") if role in _COUNTERS else name
 
 
 def adapter_rules(unit: Unit, found: Thresholds) -> list[Object]:
@@ -126,10 +137,15 @@ def adapter_rules(unit: Unit, found: Thresholds) -> list[Object]:
             "seriesQuery": f'{engine}:{engine_metrics(engine).names[role][0].name}{{namespace!="",pod!=""}}',
             "resources": {"overrides": {"namespace": {"resource": "namespace"}, "pod": {"resource": "pod"}}},
             "name": {"as": adapted_name(unit, role)},
-            "metricsQuery": "sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)",
+            "metricsQuery": f"sum({_adapted(role)}) by (<<.GroupBy>>)",
         }
         for role in targets(found)
     ]
+
+
+def _adapted(role: str) -> str:
+    series = "<<.Series>>{<<.LabelMatchers>>}"
+    return _rated(series) if role in _COUNTERS else series
 
 
 def _behavior(found: Thresholds) -> Object:
@@ -147,13 +163,14 @@ def _behavior(found: Thresholds) -> Object:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4g}"
+    return f"{float(f'{value:.4g}'):.12g}"
 
 
 def quantity(value: float) -> str:
-    """A Kubernetes quantity, in thousandths where it is not whole.
+    """A Kubernetes quantity, in thousandths where it is not whole and they matter.
 
-    >>> quantity(32.0), quantity(0.85)
-    ('32', '850m')
+    >>> quantity(32.0), quantity(0.85), quantity(30109.7)
+    ('32', '850m', '30110')
     """
-    return str(int(value)) if value == int(value) else f"{round(value * 1000)}m"
+    whole = value == int(value) or value >= _LARGE
+    return str(round(value)) if whole else f"{round(value * 1000)}m"

@@ -158,6 +158,7 @@ def _llm_d(unit: Unit) -> str:
         *(comments.planned(unit.partner) if unit.partner else []),
         *comments.planned(unit),
         *comments.assumed(unit),
+        *(comments.thresholds(unit.partner) if unit.partner else []),
         *comments.thresholds(unit),
         comments.secret(needed=True),
         *([comments.scheduled()] if unit.role else []),

@@ -42,10 +42,19 @@ def llm_d_values(unit: Unit) -> Values:
         "decode": _replicas(unit, _SIDECAR_TARGET if unit.partner else PORT),
         "prefill": _replicas(unit.partner, PORT) if unit.partner else {"create": False},
     }
-    thresholds = scaling(unit)
-    if thresholds:
-        values["extraObjects"] = [scaled_object(unit, thresholds, f"{unit.name}-decode")]
+    scaled = [
+        *_scaled(unit, f"{unit.name}-decode"),
+        *(_scaled(unit.partner, f"{unit.name}-prefill") if unit.partner else []),
+    ]
+    if scaled:
+        values["extraObjects"] = scaled
     return values
+
+
+def _scaled(unit: Unit, target: str) -> list[Values]:
+    """The autoscaler of the Deployment that the chart calls `target`; none where there is nothing to scale."""
+    thresholds = scaling(unit)
+    return [scaled_object(unit, thresholds, target)] if thresholds else []
 
 
 def _sidecar(unit: Unit) -> Values:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bide.i18n import _
-from bide.plan.answer import Option, Plan, ServicePlan
+from bide.plan.answer import Plan, ServicePlan
 from bide.plan.operation import Operation
+from bide.plan.option import Option
 from bide.plan.pooled_flags import ROLES
 from bide.plan.question import Limit, Service
 from bide.plan.serving.transfer import Role
@@ -99,7 +100,8 @@ def _own(service: ServicePlan, chosen: Option) -> Iterator[_Fleet]:
         return
     does = {"prefill": _("These replicas only compute prompts."), "decode": _("These replicas only answer.")}
     for role in ROLES:
-        yield _Fleet(service.service, chosen, (does[role],), role=role)
+        found = service.operation.thresholds_of(role) if service.operation else None
+        yield _Fleet(service.service, chosen, (does[role],), found, role)
 
 
 def _unit(plan: Plan, fleet: _Fleet, name: str) -> Unit:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bide.simulate.fleet.routers import router_of
-from bide.simulate.fleet.rules import FleetRules
+from bide.simulate.fleet.rules import FleetRules, RouterName
 from bide.simulate.fleet.served import OK, UNFINISHED, Inbox, Served, Watched
 from bide.simulate.replica_setup import ReplicaSetup
 from bide.simulate.scheduler.outcome import Outcome
@@ -30,7 +30,7 @@ def serve_apart(
     import numpy as np
 
     engines = rules.replicas * setup.engines
-    chosen = _chosen(rules, requests, engines)
+    chosen = dealt(len(requests), engines, rules.router, rules.seed)
     served, samples = Served.nothing(len(requests)), []
     for engine in range(engines):
         mine = np.flatnonzero(chosen == engine)
@@ -45,32 +45,36 @@ def serve_apart(
     return served
 
 
-def _chosen(rules: FleetRules, requests: Requests, engines: int) -> Ints:
+def dealt(count: int, engines: int, router: RouterName, seed: int) -> Ints:
+    """The engine of each of `count` requests, in the order in which they come to a router that looks at nothing."""
     import numpy as np
 
-    if engines == 1:
-        return np.zeros(len(requests), dtype=np.int64)
-    if rules.router == "round-robin":
-        return np.arange(len(requests)) % engines
-    router, up = router_of(rules.router, requests, engines, 0, rules.seed), range(engines)
-    return np.array([router.choose(request, (), up) for request in range(len(requests))], dtype=np.int64)
+    if router == "round-robin":
+        return np.arange(count) % engines
+    return np.random.default_rng(seed).integers(engines, size=count)  # the same as `routers.Random` one by one
 
 
 def only(requests: Requests, mine: Ints) -> Requests:
-    """Some of the requests, with what they share, in the order of `mine`."""
+    """Some of the requests, with what they share, in the order of `mine`, in which they come."""
     import numpy as np
 
-    if np.array_equal(mine, np.arange(len(requests))):
+    if len(mine) == len(requests) and np.array_equal(mine, np.arange(len(requests))):
         return requests
-    starts = requests.content_starts
-    counts = np.diff(starts)[mine]
-    new = np.concatenate(([0], np.cumsum(counts)))
-    where = np.repeat(starts[:-1][mine] - new[:-1], counts) + np.arange(new[-1])
-    return Requests.of(
-        requests.arrival_s[mine],
-        requests.prompt_tokens[mine],
-        requests.output_tokens[mine],
-        content=(new, requests.content_ids[where]),
+    starts, ids = requests.content_starts, requests.content_ids
+    new = np.zeros(len(mine) + 1, dtype=np.int64)
+    if len(ids):
+        counts = np.diff(starts)[mine]
+        np.cumsum(counts, out=new[1:])
+        ids = ids[np.repeat(starts[:-1][mine] - new[:-1], counts) + np.arange(new[-1])]
+    return replace(
+        requests,
+        arrival_s=requests.arrival_s[mine],
+        prompt_tokens=requests.prompt_tokens[mine],
+        output_tokens=requests.output_tokens[mine],
+        priority=requests.priority[mine],
+        tie_rank=np.arange(len(mine)),
+        content_starts=new,
+        content_ids=ids,
         loaded_tokens=requests.loaded_tokens[mine],
     )
 

@@ -8,15 +8,13 @@ the answers. The same run as `together.Together` makes event by event, in a frac
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bide.facts.layers import Cost
 from bide.physics.kv import kv_need
-from bide.simulate.fleet.apart import Progress, only
+from bide.simulate.fleet.apart import Progress, dealt, only
 from bide.simulate.fleet.link import Link, link_of
-from bide.simulate.fleet.routers import router_of
-from bide.simulate.fleet.rules import FleetRules, RouterName
+from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.served import OK, UNFINISHED, Inbox, Served, Watched
 from bide.simulate.replica_setup import ReplicaSetup
 from bide.simulate.scheduler.outcome import Outcome
@@ -69,53 +67,31 @@ def answers_of(requests: Requests, there_s: Floats | None = None) -> Requests:
     return replace(requests, loaded_tokens=requests.prompt_tokens, arrival_s=arrival_s)
 
 
-def dealt(requests: Requests, engines: int, router: RouterName, seed: int) -> Ints:
-    """The engine of each request, in the order in which they come to a router that looks at nothing."""
-    import numpy as np
-
-    if router == "round-robin":
-        return np.arange(len(requests)) % engines
-    return drawn(router, len(requests), engines, seed)
-
-
-@lru_cache(maxsize=16)
-def drawn(router: RouterName, count: int, engines: int, seed: int) -> Ints:
-    """The same of requests that a router draws engines for, whatever they are; to be read only."""
-    import numpy as np
-
-    alike = Requests.of(np.zeros(count), np.ones(count), np.ones(count))
-    chooser, up = router_of(router, alike, engines, 0, seed), range(engines)
-    found = np.array([chooser.choose(request, (), up) for request in range(count)], dtype=np.int64)
-    found.setflags(write=False)
-    return found
-
-
 def served_by(setup: ReplicaSetup, requests: Requests, engine: int, mine: Ints, every_s: float | None = None) -> Part:
     """One engine serves its share of the requests, from the first to the last."""
     own = only(requests, mine)
     return Part(engine, mine, own, simulate(setup.config, setup.cost, own, sample_every_s=every_s))
 
 
-def handed_over(
-    done_s: Floats,
-    source: Ints,
-    tokens: Ints,
-    link: Link,
-    cache: Cost,
-    router: tuple[RouterName, int, int],
-    of: Requests,
-) -> Handed:
-    """Where and when each prompt's cache arrives. `router`: its name, the answering engines, its seed.
+def in_order(done_s: Floats, source: Ints) -> Ints:
+    """Requests as their prompts are done; of those that are at the same time by engine, then the earlier first."""
+    import numpy as np
 
-    Of prompts that are done at the same time the earlier request goes first.
+    return np.lexsort((np.arange(len(done_s)), source, done_s))
+
+
+def handed_over(
+    done_s: Floats, source: Ints, tokens: Ints, link: Link, cache: Cost, target: Ints, order: Ints | None = None
+) -> Handed:
+    """Where and when each prompt's cache arrives. `target`: the answering engine of the first that is done, and so on.
+
+    `order`: of the prompts, as `in_order` gives it.
     """
     import numpy as np
 
     from bide.simulate.fleet.in_turn import in_turn
 
-    name, engines, seed = router
-    order = np.lexsort((np.arange(len(done_s)), source, done_s))
-    target = dealt(of, engines, name, seed)
+    order = in_order(done_s, source) if order is None else order
     sent_s = cache_bytes(cache, tokens[order]) / link.bytes_per_s
     there_s = in_turn(done_s[order], sent_s, source[order], target)
     by_request_s = np.empty(len(order))
@@ -140,14 +116,14 @@ def serve_staged(
     each, prompts = setup.engines, prompts_of(requests)
     first, last = rules.prefill_replicas * each, rules.decode_replicas * each
     served, parts = Served.nothing(len(requests)), []
-    source = dealt(prompts, first, rules.router, rules.seed)
+    source = dealt(len(requests), first, rules.router, rules.seed)
     for engine in range(first):
         parts.append(served_by(setup, prompts, engine, np.flatnonzero(source == engine), sample_every_s))
         _note(served, parts[-1], ("first_scheduled_s", "finish_s", "preemptions", "cached_tokens"))
         progress((engine + 1) / (first + last))
     link, cache = link_of(setup.deployment, rules), kv_need(setup.deployment).per_gpu
-    router = (rules.decode_router or rules.router, last, rules.seed + rules.prefill_replicas)
-    handed = handed_over(served.finish_s, source, requests.prompt_tokens, link, cache, router, requests)
+    target = dealt(len(requests), last, rules.decode_router or rules.router, rules.seed + rules.prefill_replicas)
+    handed = handed_over(served.finish_s, source, requests.prompt_tokens, link, cache, target)
     answers, preempted = answers_of(requests, handed.there_s), served.preemptions.copy()
     for engine in range(last):
         part = served_by(setup, answers, engine, handed.at(engine), sample_every_s)

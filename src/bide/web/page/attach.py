@@ -30,6 +30,7 @@ def attach(app: FastAPI, settings: Settings) -> None:
     from nicegui import ui
 
     from bide.web.page.assets import serve_assets
+    from bide.web.page.compressed import Compressed
     from bide.web.page.reports import serve_reports
     from bide.web.page.shell import build_page
 
@@ -50,22 +51,23 @@ def attach(app: FastAPI, settings: Settings) -> None:
         show_welcome_message=False,
         binding_refresh_interval=None,
         reconnect_timeout=_RECONNECT_S,
+        gzip_middleware_factory=None,  # it packs every file anew for every visitor
     )
+    app.add_middleware(Compressed)
 
 
 def _warm_at_start(app: FastAPI) -> None:
-    """Load what the first page needs while the server starts; the chart library is made beside it."""
+    """Load what the first page needs while the server starts; browsers' library and other languages come beside it."""
     before = app.router.lifespan_context
 
     @asynccontextmanager
     async def warm(app: FastAPI) -> AsyncIterator[Any]:
         import threading
 
-        from bide.web.page.bundle import chart_bundle
-        from bide.web.page.warm import warm_up
+        from bide.web.page.warm import warm_languages, warm_up
 
-        threading.Thread(target=chart_bundle, daemon=True).start()
         warm_up()
+        threading.Thread(target=warm_languages, daemon=True).start()
         async with before(app) as state:
             yield state
 

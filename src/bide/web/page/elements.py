@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
+from nicegui.json import dumps
 
 from bide.web.page.bundle import bundle_name
 
@@ -71,7 +72,7 @@ class Chart(Element, component="static/chart.js"):
     ) -> None:
         """`on_drag` gets the number of the place that a pointer drags to: see `draggable`."""
         super().__init__()
-        self._props.update(title=title, height=height, words=dict(words), file=file, spec=None, label=title)
+        self._props.update(title=title, height=height, words=dict(words), file=file, shape="", data="", label=title)
         self._props["library"] = f"/_bide/{bundle_name()}"
         if on_drag is not None:
             self.on("drag", lambda event: on_drag(int(event.args)))
@@ -82,8 +83,18 @@ class Chart(Element, component="static/chart.js"):
 
     def draw(self, spec: dict[str, Any] | None, label: str = "") -> None:
         """Show a spec of `bide.web.page.charts.spec`; None empties the place. `label` says what is to be seen."""
-        self._props.update(spec=spec, label=label or self._props["title"])
-        self.update()
+        shape, data = _halves(spec) if spec else ("", "")
+        shown = {"shape": shape, "data": data, "label": label or self._props["title"]}
+        if any(self._props[name] != text for name, text in shown.items()):
+            self._props.update(shown)
+            self.update()
+
+
+def _halves(spec: dict[str, Any]) -> tuple[str, str]:
+    """A spec without what differs between charts of a kind, and that. As text: NiceGUI and Vue watch every object."""
+    kind = {key: value for key, value in spec.items() if key not in ("datasets", "params")}
+    data = {"datasets": spec.get("datasets", {}), "params": spec.get("params", [])}
+    return dumps(kind), dumps(data)
 
 
 class Picker(Element, component="static/picker.js"):
@@ -100,13 +111,15 @@ class Picker(Element, component="static/picker.js"):
     ) -> None:
         super().__init__()
         self._props.update(
-            name=key, label=label, value=value, options=list(options), words=dict(words), error="", hint=""
+            name=key, label=label, value=value, options=dumps(list(options)), words=dict(words), error="", hint=""
         )
         self.on("pick", _unpacked(on_pick))
 
     def show(self, value: str, error: str, hint: str = "") -> None:
-        self._props.update(value=value, error=error, hint=hint)
-        self.update()
+        shown = {"value": value, "error": error, "hint": hint}
+        if any(self._props[name] != text for name, text in shown.items()):
+            self._props.update(shown)
+            self.update()
 
 
 class Address(Element, component="static/address.js"):

@@ -12,14 +12,15 @@ from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.i18n import language
 from bide.report.curve_answer import curves_said
-from bide.report.curve_charts import chosen_chart, latency_chart, throughput_chart
+from bide.report.curve_charts import chosen_rows, latency_chart, throughput_chart
 from bide.report.curve_page import drawable
 from bide.report.curve_part_charts import parts_chart
 from bide.report.curve_said import CurvesSaid
+from bide.report.shaped import Shaped
 from bide.simulate.curve import points
 from bide.simulate.operating import Load, Mix, Point
 from bide.web.page import checks
-from bide.web.page.charts import over, spec
+from bide.web.page.charts import spec
 from bide.web.page.deployment_form import raw_deployment
 from bide.web.page.state import Key
 from bide.web.settings import Settings
@@ -47,6 +48,15 @@ _MIX = ("prompt", "output")
 
 
 @dataclass(frozen=True, slots=True)
+class FastCharts:
+    """Of one curve where a token's time goes, of all how long whole answers and first tokens take; None: no points."""
+
+    parts: dict[str, Any] | None = None
+    whole: dict[str, Any] | None = None
+    first: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FastAnswer:
     """`chosen`: each curve at the clients that were set; `throughput`: the chart, None where nothing can be drawn."""
 
@@ -54,46 +64,55 @@ class FastAnswer:
     chosen: tuple[Point, ...]
     throughput: dict[str, Any] | None
     parts_of: int
-
-
-@dataclass(frozen=True, slots=True)
-class FastDetails:
-    """The charts that take their time: a token's parts of one curve, whole answers, first tokens."""
-
-    parts: dict[str, Any] | None
-    whole: dict[str, Any] | None
-    first: dict[str, Any] | None
+    charts: FastCharts
 
 
 def fast_answer(values: Mapping[str, str], settings: Settings, profile: Path | None = None) -> FastAnswer:
     """`profile`: a calibration's file. Raises BadInput for what cannot be put together."""
-    said, drawn = _curves(tuple((name, values[name]) for name in (*_ASKED, *_MIX)), settings, profile)
+    asked = tuple((name, values[name]) for name in (*_ASKED, *_MIX))
+    said, drawn = _kept_curves(asked, settings, profile, language())
     load = Load("concurrency", float(values["clients"]))
-    chosen = (
-        tuple(points([(curve.deployment, curve.mix, load) for curve in said.curves], profile)) if said.curves else ()
-    )
-    if drawn is not None:
-        drawn = over(drawn, spec(chosen_chart(said, chosen), "e"))
-    return FastAnswer(said, chosen, drawn, min(int(values["parts_of"]), max(0, len(said.curves) - 1)))
+    cases = [(curve.deployment, curve.mix, load) for curve in said.curves]
+    chosen = tuple(points(cases, profile)) if cases else ()
+    parts_of = min(int(values["parts_of"]), max(0, len(said.curves) - 1))
+    if drawn is None:
+        return FastAnswer(said, chosen, None, parts_of, FastCharts())
+    throughput = spec(drawn.throughput.with_rows(chosen=chosen_rows(said, chosen)))
+    parts = drawn.parts[parts_of]
+    charts = FastCharts(spec(parts) if parts else None, spec(drawn.whole), spec(drawn.first))
+    return FastAnswer(said, chosen, throughput, parts_of, charts)
 
 
-def _curves(
-    asked: tuple[tuple[str, str], ...], settings: Settings, profile: Path | None
-) -> tuple[CurvesSaid, dict[str, Any] | None]:
-    """The curves of what was asked and their chart; moving the clients does not compute them anew."""
-    return _kept_curves(asked, settings, profile, language())
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """The charts of curves, whatever the clients; `parts`: of each curve that has any."""
+
+    throughput: Shaped
+    parts: tuple[Shaped | None, ...]
+    whole: Shaped
+    first: Shaped
 
 
 @lru_cache(maxsize=64)
 def _kept_curves(
     asked: tuple[tuple[str, str], ...], settings: Settings, profile: Path | None, _language: str
-) -> tuple[CurvesSaid, dict[str, Any] | None]:
+) -> tuple[CurvesSaid, _Drawn | None]:
+    """The curves of what was asked and their charts; moving the clients does not make them anew."""
     values = dict(asked)
     mix = Mix(float(values["prompt"]), float(values["output"]))
-    said = curves_said(
-        [(deployment, mix) for deployment in _deployments(values, settings)], None, profile, explain=True
+    cases = [(deployment, mix) for deployment in _deployments(values, settings)]
+    said = curves_said(cases, None, profile, explain=True)
+    return said, _drawn(said) if drawable(said) else None
+
+
+def _drawn(said: CurvesSaid) -> _Drawn:
+    parts = [parts_chart(c) if any(point.tpot_parts for point in c.points) else None for c in said.curves]
+    return _Drawn(
+        throughput=throughput_chart(said),
+        parts=tuple(parts),
+        whole=latency_chart(said, "e2e_s"),
+        first=latency_chart(said, "ttft_s"),
     )
-    return said, spec(throughput_chart(said)) if drawable(said) else None
 
 
 def _deployments(values: Mapping[str, str], settings: Settings) -> Iterator[Deployment]:
@@ -111,17 +130,3 @@ def _deployments(values: Mapping[str, str], settings: Settings) -> Iterator[Depl
             yield deployment
     if refused and not found:
         raise refused
-
-
-def fast_details(answer: FastAnswer) -> FastDetails:
-    """Of curves that were answered."""
-    said = answer.said
-    if not drawable(said):
-        return FastDetails(None, None, None)
-    curve = said.curves[answer.parts_of]
-    has_parts = any(point.tpot_parts for point in curve.points)
-    return FastDetails(
-        parts=spec(parts_chart(curve)) if has_parts else None,
-        whole=spec(latency_chart(said, "e2e_s")),
-        first=spec(latency_chart(said, "ttft_s")),
-    )

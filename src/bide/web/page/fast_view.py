@@ -167,11 +167,5 @@ def tables(shown: FastAnswer) -> Markup:
     return h("div", made)
 
 
-def downloads() -> Markup:
-    kinds = (("json", "JSON"), ("csv", "CSV"), ("html", _("Report (HTML)")))
-    made = [controls.button(name, "download", kind) for kind, name in kinds]
-    return h("div", h("span", _("Take it with you:"), class_="hint"), made, controls.copy_link(), class_="row")
-
-
 def endings(shown: FastAnswer) -> Markup:
     return notes(curve_notes(shown.said), _("Notes, assumptions, sources"))

@@ -40,7 +40,10 @@ KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class FitAnswer:
-    """`asked` is without the levers, `answer` with those that are `on`; the charts are None where nothing fits."""
+    """`asked` is without the levers, `answer` with those that are `on`; the charts are None where nothing fits.
+
+    The lever `paged`, requests that are shorter on average, is on where a mean is set, in both.
+    """
 
     asked: MemoryAnswer
     answer: MemoryAnswer
@@ -58,6 +61,7 @@ def fit_answer(values: Mapping[str, str], settings: Settings, profile: Path | No
     asked = _answer(raw, values, tenants, profile)
     possible = changes(raw, asked.memory)
     on = tuple(lever for lever in values["levers"].split(",") if lever in possible)
+    shorter = ("paged",) if asked.mean_tokens else ()
     changed: dict[str, object] = {}
     for lever in on:
         changed |= possible[lever]
@@ -66,8 +70,8 @@ def fit_answer(values: Mapping[str, str], settings: Settings, profile: Path | No
     return FitAnswer(
         asked=asked,
         answer=answer,
-        on=on,
-        switchable=frozenset(possible),
+        on=(*on, *shorter),
+        switchable=frozenset((*possible, "paged")),
         why=explained_parts(memory, answer.context_tokens) if memory.fits else {},
         card=spec(ledger_chart(memory.ledger, 3)) if memory.size and memory.fits else None,
         contexts=_contexts_spec(asked, answer) if memory.fits else None,
@@ -85,7 +89,8 @@ def _answer(
 
 def _contexts_spec(asked: MemoryAnswer, answer: MemoryAnswer) -> dict[str, Any]:
     before = asked.memory if asked is not answer else None
-    marked = marked_contexts(answer.memory, answer.contexts)
+    contexts = sorted({*answer.contexts, *([answer.mean_tokens] if answer.mean_tokens else [])})
+    marked = marked_contexts(answer.memory, contexts)
     return spec(context_chart(answer.memory, marked, max(answer.contexts), before=before))
 
 
@@ -93,8 +98,15 @@ def tenants_of(text: str) -> list[Tenant]:
     return [parse_tenant(part) for part in text.split(",") if part]
 
 
-def switched(levers: str, change: str) -> str:
-    """The levers after one was switched: `+kv_fp8` on, `-tp` off. Two weight formats exclude each other."""
-    sign, lever = change[:1], change[1:]
-    kept = [one for one in levers.split(",") if one and one != lever and not (lever in _EITHER and one in _EITHER)]
-    return ",".join([*kept, lever] if sign == "+" else [one for one in levers.split(",") if one and one != lever])
+def switched(values: Mapping[str, str], change: str) -> dict[str, str]:
+    """The inputs that change as a lever is switched: `+kv_fp8` on, `-tp` off. Two weight formats exclude each other.
+
+    Shorter requests are half as long as the longest, until the visitor gives a mean.
+    """
+    on, lever = change[:1] == "+", change[1:]
+    if lever == "paged":
+        return {"mean_tokens": str(max(1, int(values["context"]) // 2)) if on else ""}
+    kept = [one for one in values["levers"].split(",") if one and one != lever]
+    if on:
+        kept = [one for one in kept if not (lever in _EITHER and one in _EITHER)] + [lever]
+    return {"levers": ",".join(kept)}

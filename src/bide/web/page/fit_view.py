@@ -108,21 +108,27 @@ def contexts(shown: FitAnswer) -> Markup:
 
 
 def levers(shown: FitAnswer) -> Markup:
-    """What would let more in; those that change the deployment are switches."""
+    """What would let more in, each as a switch. In a narrow window the note stands below the name."""
     asked = shown.asked
     headers, rows = lever_table(asked.memory, asked.levers, asked.context_tokens)
     ids = ["", *(lever.id for lever in asked.levers)]
-    made = [[_switch(shown, lever, row[0]), *row[1:]] for lever, row in zip(ids, rows, strict=True)]
+    made = [_lever_row(shown, lever, row) for lever, row in zip(ids, rows, strict=True)]
     title = lever_title(asked.context_tokens)
     hint = h("p", _("Switch one on, or several: the answer and the charts follow."), class_="hint")
     marks = ["on" if lever in shown.on else "" for lever in ids]
-    return h("div", h("h3", title), hint, table(headers, made, title, class_="noted", marks=marks))
+    return h("div", h("h3", title), hint, table(headers, made, title, class_="noted levers", marks=marks))
 
 
-def _switch(shown: FitAnswer, lever: str, name: str) -> Child:
-    if lever not in shown.switchable:
-        return name
-    return controls.switch("levers", name, lever in shown.on, value=lever, name=name)
+def _lever_row(shown: FitAnswer, lever: str, row: Sequence[str]) -> list[Child]:
+    name, *figures_of, note = row
+    if lever == "paged":
+        note = _("blocks are taken as tokens come: the mean length counts, not the longest")
+        if not shown.asked.mean_tokens:
+            note += _(" (half the context is an example: give yours under More settings)")
+    control: Child = name
+    if lever in shown.switchable:
+        control = controls.switch("levers", name, lever in shown.on, value=lever, name=name)
+    return [[control, h("span", note, class_="below hint") if note else None], *figures_of, note]
 
 
 def services(state: State, shown: FitAnswer | None) -> Markup:
@@ -164,13 +170,6 @@ def _service_row(number: int, parts: Sequence[str]) -> list[Child]:
         "×", "drop-service", str(number), class_="shut-row", name=_("Remove {name}").format(name=name)
     )
     return [*cells, gone]
-
-
-def downloads() -> Markup:
-    """The answer as files."""
-    kinds = (("json", "JSON"), ("csv", "CSV"), ("html", _("Report (HTML)")))
-    made = [controls.button(name, "download", kind) for kind, name in kinds]
-    return h("div", h("span", _("Take it with you:"), class_="hint"), made, controls.copy_link(), class_="row")
 
 
 def endings(shown: FitAnswer) -> Markup:

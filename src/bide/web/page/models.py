@@ -11,9 +11,11 @@ from functools import lru_cache
 
 from bide.errors import BadInput
 from bide.facts.model import Model
-from bide.facts.models import catalogue, find, load_model, unknown
-from bide.i18n import _
+from bide.facts.models import catalogue, catalogue_model, find, hub_model, unknown
+from bide.i18n import _, cached_by_language
 from bide.units import format_bytes
+from bide.web.foreign import foreign_model
+from bide.web.json_body import read_json
 from bide.web.settings import Settings
 
 MOST_CONFIG_BYTES = 500_000
@@ -24,7 +26,8 @@ _LONGEST_PACKED = 6000
 def model_of(values: Mapping[str, str], settings: Settings) -> Model:
     """Raises BadInput for a name that is not known, or a hub id where the hub may not be asked."""
     if values.get("config"):
-        return _of_config(values["config"], values["model"])
+        said = _("a config.json that was dropped here: {name}").format(name=values["model"])
+        return foreign_model(_opened(values["config"]), values["model"], source=said)
     return named_model(values["model"], settings.hub)
 
 
@@ -35,29 +38,17 @@ def asked_model(values: Mapping[str, str]) -> str | dict[str, object]:
     return values["model"]
 
 
-@lru_cache(maxsize=512)
+@cached_by_language(512)
 def named_model(name: str, hub: bool) -> Model:
     """By a name of the catalogue, or by an id of the hub where it may be asked."""
     entry = find(name)
     if entry is not None:
-        return load_model(entry.id)
+        return catalogue_model(entry.id)
     if "/" not in name or name.startswith((".", "/", "~")) or name.endswith(".json"):
         raise unknown(name, _("or drop its config.json here"))
     if not hub:
         raise unknown(name, _("this server does not ask Hugging Face (start it with --hub): drop the config.json here"))
-    return load_model(name)
-
-
-@lru_cache(maxsize=64)
-def _of_config(packed: str, name: str) -> Model:
-    from bide.facts.hf import from_config
-    from bide.sourced import Source
-
-    return from_config(
-        _opened(packed),
-        name,
-        source=Source(_("a config.json that was dropped here: {name}").format(name=name), kind="config"),
-    )
+    return hub_model(name)
 
 
 def packed_config(text: str) -> str:
@@ -66,10 +57,7 @@ def packed_config(text: str) -> str:
         raise BadInput(
             "config", _("a file"), _("a config.json of at most {size}").format(size=format_bytes(MOST_CONFIG_BYTES))
         )
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadInput("config", _("a file"), _("one JSON object"), str(error)[:200]) from None
+    value = read_json(text.encode("utf-8", "replace"), "config")
     if not isinstance(value, dict):
         raise BadInput("config", _("a file"), _("one JSON object"), _("is this a config.json?"))
     packed = zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)
@@ -86,8 +74,8 @@ def _opened(packed: str) -> dict[str, object]:
     try:
         unpacker = zlib.decompressobj()
         text = unpacker.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), MOST_CONFIG_BYTES)
-        value = json.loads(text)
-    except (ValueError, binascii.Error, zlib.error, RecursionError):
+        value = read_json(text, "config")
+    except (BadInput, ValueError, binascii.Error, zlib.error):
         raise wrong from None
     if not isinstance(value, dict):
         raise wrong

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ from bide.i18n import _, ngettext
 from bide.report.words import seconds
 from bide.web.page import controls
 from bide.web.page.markup import Child, h, notes, table, trouble, why
-from bide.web.page.plan_answer import Planned, held_place, limit_s, patience_at
-from bide.web.page.state import State
+from bide.web.page.plan_answer import Planned
+from bide.web.page.plan_fields import at, of_service
+from bide.web.page.plan_limits import Row, rows
 
 Said = Mapping[str, Any]
 _OPEN = ("cards", "candidates")
@@ -22,12 +23,11 @@ _FIRST_FIGURE_WHY = ("count", "count", "cost", "cost")
 _LARGEST_SHOWN = 60_000
 
 
-def invitation(state: State) -> Markup:
+def invitation(values: Mapping[str, str], place: int) -> Markup:
     """Before anything is planned: what will be."""
-    text = _("Which GPUs, and how many, so that {share} of 100 users wait at most {limit} at the busiest moment?")
     return h(
         "div",
-        h("h2", text.format(share=state["percentile"], limit=seconds(limit_s(state.frozen())))),
+        h("h2", _asks(next(iter(rows(of_service(values, place))), None))),
         h(
             "p",
             _(
@@ -40,6 +40,18 @@ def invitation(state: State) -> Markup:
     )
 
 
+def _asks(limit: Row | None) -> str:
+    if limit is None or limit.percentile == "mean":
+        return _("Which GPUs, and how many, so that nobody waits too long at the busiest moment?")
+    text = _("Which GPUs, and how many, so that {share} of 100 users wait at most {limit} at the busiest moment?")
+    return text.format(share=limit.percentile, limit=seconds(limit.seconds))
+
+
+def refusal(text: str, control: str) -> Markup:
+    """What is wrong with the question, and the way to the control that sets it."""
+    return h("div", trouble(text), h("p", h("a", _("Show the field"), href=f"#{control}"), class_="spaced"))
+
+
 def hero(shown: Planned) -> Markup:
     """The sentence, how sure it is, and the figures."""
     view = shown.view
@@ -49,13 +61,34 @@ def hero(shown: Planned) -> Markup:
 
 
 def _figures(view: Said) -> Markup | None:
-    behind: Said = next((each["why"] for each in view["services"] if each["steps"]), {})
+    said = [each for each in view["services"] if each["steps"]]
     sure = list(view["sureness"])
     made = []
     for number, (name, text) in enumerate(view["figures"]):
-        lines = [*behind.get(_FIRST_FIGURE_WHY[number], ()), *sure, *view["sources"]]
+        lines = [*_behind(said, _FIRST_FIGURE_WHY[number]), *sure, *view["sources"]]
         made.append(h("div", h("dt", name, why(f"why-figure-{number}", lines, name)), h("dd", text)))
     return h("dl", made, class_="facts big") if made else None
+
+
+def _behind(services: Sequence[Said], about: str) -> list[str]:
+    """The arithmetic of each service, under its name where there are several."""
+    lines: list[str] = []
+    for each in services:
+        found = list(each["why"].get(about, ()))
+        lines += [each["name"], *(f"  {line}" for line in found)] if len(services) > 1 and found else found
+    return lines
+
+
+def frontier_of(planned: Planned, shown: int) -> Markup:
+    """Whose frontier it is, where several services have one."""
+    found = planned.frontiers()
+    if len(found) < 2:
+        return Markup("")
+    options = [
+        h("option", planned.asked[at("service", place)], value=f"{place}", selected=place == shown) for place in found
+    ]
+    choice = h("select", options, id="held_for", data_set="held_for")
+    return h("div", h("label", _("Patience of"), for_="held_for"), choice, class_="field choice-of")
 
 
 def stale() -> Markup:
@@ -64,11 +97,11 @@ def stale() -> Markup:
     return h("p", text, " ", controls.button(_("Plan again"), "plan", class_="link"), class_="hint", role="status")
 
 
-def handle(frontier: Said, state: State) -> Markup:
-    """The patience that is held on the frontier: a slider, and what the plan says there."""
-    place = held_place(frontier, state["held"])
-    if place is None:
-        return Markup("")
+def handle(frontier: Said, place: int, control: tuple[str, str]) -> Markup:
+    """The patience that is held on the frontier: a slider, and what the plan says there.
+
+    `control`: the input of the form that sets this limit, and the text for it.
+    """
     able = [number for number, found in enumerate(frontier["places"]) if found]
     cells = frontier["table"]["rows"][place]
     slider = h(
@@ -86,10 +119,9 @@ def handle(frontier: Said, state: State) -> Markup:
     facts = [
         h("div", h("dt", name), h("dd", text)) for name, text in zip(frontier["table"]["headers"], cells, strict=True)
     ]
-    asked = place == frontier["asked"]
-    again = patience_at(frontier, place, state.frozen())
+    key, again = control
     text = _("Plan with {limit}").format(limit=seconds(frontier["seconds"][place]))
-    button = None if asked else controls.button(text, "plan-with", again)
+    button = controls.button(text, "plan-with", f"{key}:{again}") if key and place != frontier["asked"] else None
     return h("div", slider, h("dl", facts, class_="facts", aria_live="polite"), button, class_="handle")
 
 
@@ -115,7 +147,7 @@ def section_title(said: Said, number: int | None) -> Markup:
 
 def heading(service: Said) -> Markup:
     """The name of a service, where there are several."""
-    return h("div", h("h2", service["name"]), h("p", service["headline"], class_="sentence"))
+    return h("div", h("h2", service["name"]), h("p", service["headline"], class_="sentence"), class_="service-of")
 
 
 def tables(said: Said) -> Markup:
@@ -133,11 +165,11 @@ def is_open(said: Said) -> bool:
     return said["key"] in _OPEN
 
 
-def starts(service: Said) -> Markup:
+def starts(service: Said, key: str) -> Markup:
     """The commands that start a replica, to copy."""
     made: list[Child] = []
     for number, (title, command) in enumerate(service["starts"]):
-        made += [h("h3", title), _code(f"start-{number}", command.replace(" --", " \\\n  --"))]
+        made += [h("h3", title), _code(f"start-{key}-{number}", command.replace(" --", " \\\n  --"))]
     if service["remarks"]:
         made.append(h("ul", [h("li", text) for text in service["remarks"]], class_="plain-list"))
     return h("div", made)

@@ -14,8 +14,10 @@ from nicegui import ui
 from nicegui.element import Element
 
 from bide.errors import BadInput
-from bide.i18n import LANGUAGES, _, known_language, language, use_language
+from bide.i18n import LANGUAGES, _, language, use_language
+from bide.web.asked_language import asked_language
 from bide.web.page.assets import early_name, style_name
+from bide.web.page.bundle import bundle_name
 from bide.web.page.deployment_form import profile_path
 from bide.web.page.elements import Address, Live, Tabs, Theme, block
 from bide.web.page.markup import h
@@ -25,13 +27,15 @@ from bide.web.settings import Settings
 
 TABS = ("fit", "fast", "plan", "measured", "learn")
 _MODULES = {"fit": "tab_fit", "fast": "tab_fast", "plan": "tab_plan", "measured": "tab_measured", "learn": "tab_learn"}
+_DRAWN_AT_ONCE = ("fit", "fast", "learn")
+"""Tabs that have charts as they open: the library is fetched while the page is read."""
 _QUASAR = {"en": "en-US", "vi": "vi", "ru": "ru"}
 Build = Callable[[Visitor], None]
 
 
 def build_page(request: Request, settings: Settings, server: Any) -> None:
     """The whole page of one visitor."""
-    use_language(_language(request))
+    use_language(asked_language(request.scope))
     state = State(_keys())
     wrong = state.read(request.url.query)
     visitor = Visitor(state, settings, language(), server)
@@ -50,18 +54,6 @@ def _take_profile(visitor: Visitor) -> list[str]:
         visitor.state.set("profile", "")
         return [str(error)]
     return []
-
-
-def _language(request: Request) -> str:
-    """What the address says, else what the browser prefers of what bide speaks."""
-    asked = request.query_params.get("lang")
-    if asked:
-        return known_language(asked)
-    for part in request.headers.get("accept-language", "").split(","):
-        tag = part.partition(";")[0].strip()
-        if tag and known_language(tag) == tag.partition("-")[0].lower():
-            return known_language(tag)
-    return "en"
 
 
 def _keys() -> list[Key]:
@@ -97,9 +89,11 @@ def _prepare_document(visitor: Visitor) -> None:
     description = _(
         "How long a context, how many at once, how fast, how many GPUs: capacity planning for serving LLMs."
     )
+    charts = h("link", rel="preload", as_="script", href=f"/_bide/{bundle_name()}")
     ui.add_head_html(
         str(
             h("meta", name="description", content=description)
+            + (charts if visitor.state["tab"] in _DRAWN_AT_ONCE else "")
             + h("script", src=f"/_bide/{early_name()}")
             + h("link", rel="stylesheet", href=f"/_bide/{style_name()}")
         )

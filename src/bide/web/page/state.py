@@ -43,6 +43,10 @@ class State:
         """What stands in the control."""
         return self._texts.get(name, self._values[name])
 
+    def is_set(self, name: str) -> bool:
+        """Whether it is something else than its default."""
+        return self._values[name] != self._keys[name].default
+
     def error(self, name: str) -> str:
         """What is wrong with it, by itself or for the answer; empty where nothing is."""
         return self._errors.get(name) or self._answers.get(name, "")

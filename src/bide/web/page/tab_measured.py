@@ -7,18 +7,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bide.errors import BadInput, BideError
+from bide.errors import BadInput
 from bide.i18n import _, speaking
 from bide.web.jobs import Job
 from bide.web.page import deployment_form, measured_answer, measured_view
-from bide.web.page.elements import Chart, Live, block
-from bide.web.page.markup import trouble
+from bide.web.page.elements import Live, block
 from bide.web.page.measured_answer import Read
 from bide.web.page.model_picker import ModelPicker
-from bide.web.page.uploading import number_of
+from bide.web.page.uploading import put_away, take
 from bide.web.page.visitor import Visitor
-from bide.web.page.words import chart_words
-from bide.web.page.working import Work
+from bide.web.page.working import Faults, Work, draw
 
 KEYS = (*deployment_form.KEYS, *measured_answer.KEYS)
 _NAMES = tuple(key.name for key in KEYS)
@@ -43,6 +41,7 @@ class MeasuredTab:
                 self._form = Live(on_set=self._state.set, on_act=self._act, on_file=self._take)
             with block("div", "answer wide"):
                 self._build_answer()
+        self._faults = Faults(visitor, self._hero, self._control, self._changed)
         self._works = self._made_works()
         self._state.watch(_NAMES, self._changed)
         self._state.watch(["results"], self._measure)
@@ -61,7 +60,7 @@ class MeasuredTab:
 
     def _made_works(self) -> Mapping[str, Work]:
         shows = {"measure": self._show_measured, "compare": self._show_compared, "calibrate": self._show_calibrated}
-        return {kind: Work(self._visitor, kind, self._progress, show, self._failed) for kind, show in shows.items()}
+        return {kind: Work(self._visitor, kind, self._progress, show, self._faults) for kind, show in shows.items()}
 
     def _changed(self) -> None:
         with speaking(self._visitor.language):
@@ -96,9 +95,7 @@ class MeasuredTab:
         self._hero.show(measured_view.hero(shown))
         self._charts.clear()
         with self._charts:
-            for each in shown.view["charts"]:
-                made = Chart(each["title"], height=each["height"], words=chart_words(), file="bide-measured")
-                made.draw(each["spec"], each["title"])
+            draw(shown.view["charts"], "bide-measured")
         self._tables.show(measured_view.tables(shown.view))
         self._ends.show(measured_view.endings(shown))
         self._changed()
@@ -115,12 +112,9 @@ class MeasuredTab:
     def _take(self, key: str, name: str, answer: str) -> None:
         with speaking(self._visitor.language):
             try:
-                number = number_of(name, answer)
+                take(self._state, key, name, answer, several=key == "results")
             except BadInput as error:
-                self._blame(error, key)
-                return
-        before = self._state["results"]
-        self._state.set(key, f"{before},{number}" if key == "results" and before else number)
+                self._faults(error)
 
     def _act(self, what: str, value: str) -> None:
         if what in ("compare", "calibrate"):
@@ -130,15 +124,11 @@ class MeasuredTab:
                 work.cancel()
         elif what == "apply":
             self._state.set("profile", value)
-        elif what == "forget-profile":
-            self._state.set("profile", "")
         elif what == "take-stated":
             for key, text in self._stated.items():
                 self._state.set(key, text)
-        elif what in ("drop-results", "drop-log"):
-            key = what.removeprefix("drop-")
-            kept = [number for number in self._state[key].split(",") if number != value]
-            self._state.set(key, ",".join(kept))
+        else:
+            put_away(self._state, what, value)
 
     def _ask(self, kind: str) -> None:
         """Compare or calibrate."""
@@ -151,23 +141,13 @@ class MeasuredTab:
             try:
                 body = asks[kind](self._state.frozen())
             except BadInput as error:
-                self._failed(error)
+                self._faults(error)
                 return
         self._changed()
         self._works[kind].start(body)
 
-    def _failed(self, error: BideError) -> None:
-        with speaking(self._visitor.language):
-            if isinstance(error, BadInput):
-                last = error.field.split("[")[0].rsplit(".", 1)[-1]
-                self._blame(error, "results" if last in ("a", "upload", "file") else last)
-            else:
-                self._hero.show(trouble(str(error)))
-
-    def _blame(self, error: BadInput, control: str) -> None:
-        """At its control where it has one here, else in the place of the answer."""
-        moved = BadInput(control, error.given, error.allowed, error.hint)
-        if self._state.blame(moved, ()):
-            self._changed()
-        else:
-            self._hero.show(trouble(str(error)))
+    def _control(self, error: BadInput) -> tuple[str, None] | None:
+        """The control of a field of a request; files are those that were dropped."""
+        last = error.field.split("[")[0].rsplit(".", 1)[-1]
+        key = "results" if last in ("a", "upload", "file") else last
+        return (key, None) if key in _NAMES else None

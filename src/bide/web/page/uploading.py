@@ -52,6 +52,26 @@ def _item(number: str, key: str, server: Any) -> Markup:
     return h("li", said, gone)
 
 
+def take(state: State, key: str, name: str, answer: str, *, several: bool = False) -> None:
+    """Keep the number of what was sent, beside those before where there may be several. Raises BadInput at `key`."""
+    try:
+        number = number_of(name, answer)
+    except BadInput as error:
+        raise BadInput(key, error.given, error.allowed, error.hint) from None
+    before = state[key]
+    state.set(key, f"{before},{number}" if several and before else number)
+
+
+def put_away(state: State, what: str, value: str) -> bool:
+    """Do what the buttons beside files ask for, and the one that ends the use of a profile; False for any other."""
+    key = "profile" if what == "forget-profile" else what.removeprefix("drop-")
+    if not what.startswith(("drop-", "forget-profile")) or key not in state.names():
+        return False
+    kept = [number for number in state[key].split(",") if number != value] if value else []
+    state.set(key, ",".join(kept))
+    return True
+
+
 def number_of(name: str, answer: str) -> str:
     """The number of an upload, from what the server said to it. Raises BadInput with what it said instead."""
     try:

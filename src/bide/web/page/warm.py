@@ -1,21 +1,38 @@
-"""Loads what the first answers need: the chart library of Python, facts, the profile of step times."""
+"""Loads what the first answers need: the chart library of Python, facts, step times, and the shapes of the charts."""
 
 from __future__ import annotations
 
+from bide.i18n import LANGUAGES, language, speaking
+
 
 def warm_up() -> None:
-    """An answer of each kind; the next is quick."""
-    from bide.facts.deployment import Deployment
-    from bide.report.curve_answer import curves_said
-    from bide.report.curve_charts import throughput_chart
-    from bide.report.memory_answer import MemoryAnswer
-    from bide.report.memory_charts import context_chart
-    from bide.simulate.operating import Mix
+    """The answers that the tabs open with; the next are quick."""
     from bide.web.page import shell
-    from bide.web.page.charts import quick, spec
+    from bide.web.page.charts import quick
 
     shell.modules()
     quick()
-    raw = {"model": "meta-llama/Llama-3.1-8B", "gpu": "h100-sxm"}
-    spec(context_chart(MemoryAnswer(raw).memory, [], 8192))
-    spec(throughput_chart(curves_said([(Deployment.resolve(raw), Mix(1000, 500))])))
+    _answer()
+
+
+def warm_languages() -> None:
+    """The same in the other languages; and the browsers' chart library."""
+    from bide.web.page.bundle import chart_bundle
+
+    chart_bundle()
+    for code in LANGUAGES:
+        if code != language():
+            with speaking(code):
+                _answer()
+
+
+def _answer() -> None:
+    from bide.web.page import deployment_form, fast_answer, fit_answer, learn_answer
+    from bide.web.page.state import State
+    from bide.web.settings import Settings
+
+    keys = [key for tab in (deployment_form, fit_answer, fast_answer, learn_answer) for key in tab.KEYS]
+    opened = State(keys).frozen()
+    fit_answer.fit_answer(opened, Settings())
+    fast_answer.fast_answer(opened, Settings())
+    learn_answer.learn_answer(opened)

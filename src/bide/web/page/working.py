@@ -1,8 +1,9 @@
-"""A job of a visitor: started, followed, shown as it goes, and cancelled."""
+"""A job of a visitor: started, followed, shown as it goes, and cancelled; what it found drawn, what it refused said."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
@@ -12,9 +13,10 @@ from bide.errors import BadInput, BideError
 from bide.i18n import _, numeral, speaking
 from bide.web.jobs import Job
 from bide.web.page.controls import button
-from bide.web.page.elements import Live
-from bide.web.page.markup import h
+from bide.web.page.elements import Chart, Live
+from bide.web.page.markup import h, trouble
 from bide.web.page.visitor import Visitor
+from bide.web.page.words import chart_words
 
 _NEWS_S = 20.0
 """How long to wait for news before looking whether anybody still looks."""
@@ -39,7 +41,9 @@ class Work:
         self.cancel()
         with speaking(self._visitor.language):
             try:
-                self._job = self._visitor.server.jobs.start(self._kind, body, self._visitor.language)
+                self._job = self._visitor.server.jobs.start(
+                    self._kind, body, self._visitor.language, client=f"page {id(self._visitor)}"
+                )
             except BideError as error:
                 self._failed(error)
                 return
@@ -64,6 +68,39 @@ class Work:
                 self._done(job)
             elif job.state == "failed":
                 self._failed(fault_of(job))
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """The errors of a tab, each said at its control, or in the place of the answer where it has none here.
+
+    `control` gives the state key of the control, and what stands in the place of the answer meanwhile (None: nothing
+    new); or None.
+    """
+
+    visitor: Visitor
+    answer: Live
+    control: Callable[[BadInput], tuple[str, Markup | None] | None]
+    changed: Callable[[], None]
+
+    def __call__(self, error: BideError) -> None:
+        with speaking(self.visitor.language):
+            found = self.control(error) if isinstance(error, BadInput) else None
+            if found is None or not isinstance(error, BadInput):
+                self.answer.show(trouble(str(error)))
+                return
+            key, instead = found
+            self.visitor.state.blame(BadInput(key, error.given, error.allowed, error.hint), ())
+            self.changed()
+            if instead is not None:
+                self.answer.show(instead)
+
+
+def draw(charts: Iterable[Mapping[str, Any]], file: str) -> None:
+    """Charts of an answer, as `bide.report.spec.drawn` gives them, into the element that is open."""
+    for each in charts:
+        chart = Chart(each["title"], height=each["height"], words=chart_words(), file=file)
+        chart.draw(each["spec"], each["title"])
 
 
 def fault_of(job: Job) -> BideError:

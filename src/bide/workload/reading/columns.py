@@ -114,12 +114,20 @@ def _reasons(bad: pl.Series, file: File, layout: Layout, role: str, ask: Ask, fi
         row, text = next((r, t) for r, t in zip(rows, texts, strict=False) if t is not None and t.strip())
         example = f"{file.path.name}:{row + line}: {layout.paths[role][0]} = {text[:60]!r}"
         if ask.strict:
-            raise BadInput(field, example, why)
+            raise BadInput(field, example, _allowed(role))
         found.append(Dropped(f"unreadable_{role}", unread, why, example))
     if blank:
         said = {"prompt": _("no token counts"), "output": why, "time": _("no time")}[role]
         found.append(Dropped(f"no_{role}", len(blank), said, f"{file.path.name}:{blank[0] + line}"))
     return found
+
+
+def _allowed(role: str) -> str:
+    return {
+        "prompt": _("a prompt length from 1 to 100 million"),
+        "output": _("an output length, whole and 0 or more"),
+        "time": _("a time such as 2023-11-16 18:15:46.68 or a number"),
+    }[role]
 
 
 def _merged(dropped: Sequence[Dropped]) -> tuple[Dropped, ...]:

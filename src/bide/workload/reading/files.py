@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import gzip
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,12 +57,12 @@ def expand(patterns: Sequence[str | Path], field: str) -> list[Path]:
         path = Path(pattern)
         if not str(pattern).strip():
             here = []
-        elif path.is_dir():
+        elif os.path.isdir(path):  # False for a name that no file can have
             here = sorted(p for p in path.iterdir() if _readable(p))
         else:
             here = (
                 [path]
-                if path.is_file()
+                if os.path.isfile(path)
                 else sorted(map(Path, filter(_is_file, glob.glob(str(pattern), recursive=True))))
             )
         if not here:

@@ -1,4 +1,5 @@
-// A Vega-Lite chart in the page's colours. New data are put into the chart that is there; another kind is drawn anew.
+// A Vega-Lite chart in the page's colours. New data and values of parameters are put into the chart that is there;
+// another shape is drawn anew.
 
 let loading;
 
@@ -14,6 +15,8 @@ function library(address) {
 }
 
 const LEGEND_WIDTH = 190;
+// Expressions are interpreted: the page's policy forbids eval. Errors alone are told: data sets may be empty.
+const OPTIONS = { ast: true, renderer: "svg", actions: false, defaultStyle: false, logLevel: 1 };
 
 // Legends have as many columns as there is room for.
 function fitted(value, width) {
@@ -21,12 +24,27 @@ function fitted(value, width) {
   if (value === null || typeof value !== "object") return value;
   const made = {};
   for (const [key, item] of Object.entries(value)) {
-    if (key === "datasets") made[key] = item;
-    else if (key === "columns" && "orient" in value) made[key] = Math.max(1, Math.floor(width / LEGEND_WIDTH));
+    if (key === "columns" && "orient" in value) made[key] = Math.max(1, Math.floor(width / LEGEND_WIDTH));
     else made[key] = fitted(item, width);
   }
   return made;
 }
+
+// Rows in the place of those before, each taking over the mark that was there, so that little of the drawing changes.
+function laidUnder(view, name, rows, before) {
+  const now = view.data(name);
+  if (now.length !== before.length) return view.data(name, structuredClone(rows));
+  const change = view.changeset().remove(now.slice(rows.length));
+  rows.forEach((row, place) => {
+    if (place >= now.length) return change.insert({ ...row });
+    for (const field of Object.keys({ ...before[place], ...row }))
+      if (before[place][field] !== row[field]) change.modify(now[place], field, row[field]);
+  });
+  return view.change(name, change);
+}
+
+// When what is on screen has been painted.
+const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 
 function coloured(svg) {
   const style = getComputedStyle(document.documentElement);
@@ -42,14 +60,24 @@ function save(blob, name) {
 }
 
 export default {
-  props: { title: String, label: String, height: Number, spec: Object, words: Object, file: String, library: String, drags: Array },
+  props: {
+    title: String,
+    label: String,
+    height: Number,
+    shape: String, // Vega-Lite without its data
+    data: String, // its data sets and the values of its parameters
+    words: Object,
+    file: String,
+    library: String,
+    drags: Array,
+  },
   emits: ["drag"],
   data: () => ({ failed: "" }),
   render() {
     const h = Vue.h;
     const tool = (kind) =>
       h("button", { type: "button", class: "tool", "aria-label": this.words[kind], onClick: () => this.download(kind) }, kind);
-    return h("figure", { class: "chart", hidden: !this.spec }, [
+    return h("figure", { class: "chart", hidden: !this.shape }, [
       h("figcaption", [h("span", this.title), h("span", { class: "tools" }, [tool("PNG"), tool("SVG")])]),
       h("div", {
         class: this.drags ? "plot draggable" : "plot",
@@ -64,51 +92,60 @@ export default {
       this.failed ? h("p", { class: "trouble", role: "alert" }, this.failed) : null,
     ]);
   },
-  watch: {
-    spec() {
-      this.$nextTick(() => this.draw());
-    },
-  },
   mounted() {
-    this.queue = Promise.resolve();
-    this.width = 0;
-    this.watcher = new ResizeObserver(() => {
-      const width = this.$refs.plot.clientWidth;
-      if (width && Math.abs(width - this.width) > 1) this.draw();
+    this.$watch(() => [this.shape, this.data], () => this.draw(), { flush: "post" });
+    this.width = this.room = 0; // as drawn, as there is; told by the browser, for to ask costs a layout
+    this.inSight = true;
+    this.sizes = new ResizeObserver(([{ contentRect }]) => {
+      this.room = Math.floor(contentRect.width);
+      if (this.room && Math.abs(this.room - this.width) > 1) this.draw();
     });
-    this.watcher.observe(this.$refs.plot);
+    this.sights = new IntersectionObserver((entries) => (this.inSight = entries.at(-1).isIntersecting));
+    for (const watcher of [this.sizes, this.sights]) watcher.observe(this.$refs.plot);
   },
   unmounted() {
-    this.watcher.disconnect();
+    this.sizes.disconnect();
+    this.sights.disconnect();
     this.view?.finalize();
     this.tip?.remove();
   },
   methods: {
-    draw() {
-      this.queue = this.queue.then(() => this.drawn()).catch((error) => (this.failed = String(error.message ?? error)));
-      return this.queue;
+    // One drawing at a time, of what is wanted last; what nobody sees now comes after what they see.
+    async draw() {
+      this.wanted = true;
+      if (this.drawing) return;
+      this.drawing = true;
+      while (this.wanted) {
+        this.wanted = false;
+        if (!this.inSight) await painted();
+        await this.drawn().catch((error) => {
+          this.failed = String(error.message ?? error);
+          this.drawnShape = ""; // what is there may be half of it
+        });
+      }
+      this.drawing = false;
     },
     async drawn() {
-      if (!this.spec || !this.$refs.plot?.clientWidth) return;
+      if (!this.shape || !this.room) return;
       const embed = await library(this.library);
-      const width = this.$refs.plot?.clientWidth; // it may be gone by now, or hidden
-      if (!this.spec || !width) return;
+      const { shape, room: width } = this;
+      if (!shape || !width || !this.$refs.plot) return; // it may be gone by now, or hidden
       this.failed = "";
-      const { datasets, ...kind } = Vue.toRaw(this.spec);
-      const size = { width, height: this.height, autosize: { type: "fit", contains: "padding" } };
-      const shape = JSON.stringify([kind, width]);
-      if (this.view && shape === this.shape) {
-        for (const [name, rows] of Object.entries(datasets ?? {})) this.view.data(name, structuredClone(Vue.toRaw(rows)));
+      const { datasets, params } = JSON.parse(this.data);
+      if (this.view && shape === this.drawnShape && width === this.width) {
+        for (const { name, value } of params) this.view.signal(name, value);
+        for (const [name, rows] of Object.entries(datasets)) laidUnder(this.view, name, rows, this.drawnRows[name] ?? []);
         await this.view.runAsync();
       } else {
-        const spec = structuredClone({ ...fitted(kind, width), ...size, datasets });
-        const options = { ast: true, renderer: "svg", actions: false, defaultStyle: false, tooltip: this.hover };
-        const made = await embed(this.$refs.place, spec, options);
+        const size = { width, height: this.height, autosize: { type: "fit", contains: "padding" } };
+        const spec = { ...fitted(JSON.parse(shape), width), ...size, params, datasets: structuredClone(datasets) };
+        const made = await embed(this.$refs.place, spec, { ...OPTIONS, tooltip: this.hover });
         this.view?.finalize();
         this.view = made.view;
-        this.shape = shape;
+        this.drawnShape = shape;
       }
       this.width = width;
+      this.drawnRows = datasets;
       this.$refs.plot.dataset.drawn = String(Number(this.$refs.plot.dataset.drawn ?? 0) + 1);
     },
     grab(event) {

@@ -55,15 +55,20 @@ function morphChildren(now, next) {
   }
 }
 
-// Beside its button where there is room, within the window in any case.
+const GAP = 8;
+const EDGE = 12;
+
+// Below its button, or above it where there is more room; never over it, never out of the window.
 function place(open) {
   const button = document.querySelector(`[popovertarget="${CSS.escape(open.id)}"]`);
-  if (!button || window.innerWidth < 640) return;
+  if (!button) return;
   const at = button.getBoundingClientRect();
-  const left = Math.min(Math.max(12, at.left - 24), window.innerWidth - open.offsetWidth - 12);
-  const below = at.bottom + 8 + open.offsetHeight < window.innerHeight;
+  const [above, below] = [at.top, window.innerHeight - at.bottom].map((room) => Math.max(0, room) - GAP - EDGE);
+  const isBelow = open.offsetHeight <= below || below >= above;
+  open.style.maxHeight = `min(70vh, 34rem, ${Math.max(EDGE, isBelow ? below : above)}px)`;
+  const left = Math.min(Math.max(EDGE, at.left - 24), window.innerWidth - open.offsetWidth - EDGE);
   open.style.left = `${left}px`;
-  open.style.top = `${below ? at.bottom + 8 : Math.max(12, at.top - open.offsetHeight - 8)}px`;
+  open.style.top = `${isBelow ? at.bottom + GAP : at.top - open.offsetHeight - GAP}px`;
 }
 
 export default {
@@ -73,15 +78,17 @@ export default {
     return Vue.h("div");
   },
   watch: {
-    html(html) {
-      const next = document.createElement("template");
-      next.innerHTML = `<div>${html}</div>`;
-      morphChildren(this.$el, next.content.firstChild);
+    html() {
+      if (this.inSight) return this.show();
+      this.waiting ??= requestAnimationFrame(() => setTimeout(() => this.show())); // after what people see
     },
   },
   mounted() {
     const root = this.$el;
     root.innerHTML = this.html;
+    this.inSight = true;
+    this.sights = new IntersectionObserver((entries) => (this.inSight = entries.at(-1).isIntersecting));
+    this.sights.observe(root);
     root.addEventListener("input", (event) => this.set(event.target));
     root.addEventListener("click", (event) => {
       const copier = event.target.closest("[data-copy]");
@@ -94,7 +101,16 @@ export default {
     root.addEventListener("dragleave", (event) => event.target.closest?.(".drop")?.classList.remove("over"));
     root.addEventListener("drop", (event) => this.drop(event, true));
   },
+  unmounted() {
+    this.sights.disconnect();
+  },
   methods: {
+    show() {
+      this.waiting = null;
+      const next = document.createElement("template");
+      next.innerHTML = `<div>${this.html}</div>`;
+      morphChildren(this.$el, next.content.firstChild);
+    },
     set(control) {
       const { set, steps, value, file } = control.dataset;
       if (file) return this.take(control, control.files);

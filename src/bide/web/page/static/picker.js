@@ -8,12 +8,15 @@ function found(options, text) {
 }
 
 export default {
-  props: { name: String, label: String, value: String, options: Array, words: Object, error: String, hint: String },
+  props: { name: String, label: String, value: String, options: String, words: Object, error: String, hint: String },
   emits: ["pick"],
   data: () => ({ typed: null, open: false, at: -1 }),
   computed: {
+    known() {
+      return JSON.parse(this.options);
+    },
     shown() {
-      return this.open ? found(this.options, this.typed ?? "") : [];
+      return this.open ? found(this.known, this.typed ?? "") : [];
     },
   },
   watch: {
@@ -98,7 +101,7 @@ export default {
     leave() {
       if (!this.open) return;
       const typed = (this.typed ?? "").trim();
-      const own = this.options.find((option) => option.id.toLowerCase() === typed.toLowerCase());
+      const own = this.known.find((option) => option.id.toLowerCase() === typed.toLowerCase());
       this.take(own ? own.id : typed.includes("/") ? typed : "");
     },
   },

@@ -1,0 +1,1 @@
+"""A replica's benchmark in place of its simulation."""

@@ -10,8 +10,9 @@ from bide.bench.clock import now_ns
 
 _SLICE_NS = 200_000
 """At one go: what a stamp may be late for its sake."""
-_SHARE = 4
-"""Where a turn of the loop takes long, this part of it: less would let what waits, and memory, grow without end."""
+_SHARE, _MANY = 4, 3000
+"""Where a turn of the loop takes long and so many pieces wait, this part of it: less would let them, and memory, grow
+without end."""
 _REST_S = 0.02
 
 
@@ -33,7 +34,8 @@ class Pump:
 
     def _turn(self) -> None:
         begun_ns = now_ns()
-        end_ns = begun_ns + max(_SLICE_NS, (begun_ns - self._rested_ns) // _SHARE if self._rested_ns else 0)
+        is_behind = self._rested_ns and len(self._waiting) > _MANY
+        end_ns = begun_ns + max(_SLICE_NS, (begun_ns - self._rested_ns) // _SHARE if is_behind else 0)
         while self._waiting and now_ns() < end_ns:
             self._waiting.popleft()()
         self._planned = bool(self._waiting)

@@ -15,10 +15,9 @@ import pytest
 
 from bench_scene import loaded, quick, served, users
 from bide.__main__ import run
-from bide.bench import measure, session
+from bide.bench import measure, pump, session
 from bide.bench.cell import Played
 from bide.bench.measure import processes_for
-from bide.bench.pump import Pump
 from bide.bench.target import is_here
 from bide.report.bench_facts import facts
 
@@ -57,31 +56,31 @@ def test_a_core_that_was_left_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dict(facts(many))["client"].endswith("1 core is left to the server, which is on this machine")
 
 
-def test_what_waits_gets_a_share_of_long_turns() -> None:
-    # Each turn of the loop takes 20 ms: a quarter is 5 ms, ten pieces of work of 0.5 ms; in 0.2 ms it would be one.
-    async def turns() -> int:
-        loop, pump = asyncio.get_running_loop(), Pump()
-        done: list[int] = []
-        taken: list[int] = []
+@pytest.mark.parametrize(("bound", "pieces"), [(10, 10), (1000, 1)])
+def test_beyond_a_bound_what_waits_gets_a_share_of_long_turns(
+    monkeypatch: pytest.MonkeyPatch, bound: int, pieces: int
+) -> None:
+    # Pieces of 0.5 ms, a turn of 20 ms: a quarter is 5 ms, ten of them; in 0.2 ms there is time for one.
+    now_ns: list[int] = [1]
+    done: list[int] = []
+    monkeypatch.setattr(pump, "now_ns", lambda: now_ns[0])
+    monkeypatch.setattr(pump, "_MANY", bound)
 
-        def work() -> None:
-            time.sleep(0.0005)
-            done.append(1)
+    def work() -> None:
+        now_ns[0] += 500_000
+        done.append(now_ns[0])
 
-        def hog() -> None:
-            time.sleep(0.02)
-            taken.append(1)
-            if len(done) < 60:
-                loop.call_soon(hog)
-
+    async def second_turn() -> int:
+        made = pump.Pump()
         for _number in range(60):
-            pump.add(work)
-        loop.call_soon(hog)
-        while len(done) < 60:
-            await asyncio.sleep(0.01)
-        return len(taken)
+            made.add(work)
+        made._turn()
+        first = len(done)
+        now_ns[0] += 20_000_000
+        made._turn()
+        return len(done) - first
 
-    assert asyncio.run(turns()) < 30
+    assert asyncio.run(second_turn()) == pieces
 
 
 def test_an_interrupt_while_commands_are_loaded_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

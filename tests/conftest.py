@@ -18,6 +18,9 @@ settings.load_profile("bide")
 
 os.environ["BIDE_LANG"] = "en"
 os.environ.pop("COLUMNS", None)
+os.environ.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # hundreds of processes import bide: compiled once, each takes half the time
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -169,3 +169,12 @@ def test_a_load_with_few_requests_is_said(question: Make, tmp_path: Path) -> Non
     name = table(tmp_path / "few.csv", 2.0, 0.2, 0.01, count=40)
     said = [str(each) for each in question(measured=name).assumptions]
     assert any("40 requests at" in text and "(few: a p95 wants 100 requests or more)" in text for text in said)
+
+
+def test_results_that_state_another_deployment_are_refused(question: Make, tmp_path: Path) -> None:
+    found = {"backend": "vllm", "completed": 300, "request_throughput": 2.0, "request_rate": 2.0, "duration": 150.0}
+    found |= {"total_input_tokens": 420_000, "total_output_tokens": 60_000, "num_prompts": 300}
+    times = {"mean_ttft_ms": 200.0, "p95_ttft_ms": 300.0, "mean_tpot_ms": 20.0, "mean_e2el_ms": 4000.0}
+    (tmp_path / "one.json").write_text(json.dumps(found | times | {"model_id": "meta-llama/Llama-3.1-70B"}))
+    with pytest.raises(BadInput, match=r"measured with .*70B"):
+        question(measured="one.json", patience={"ttft_p95": "1s"})

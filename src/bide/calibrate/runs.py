@@ -72,7 +72,7 @@ def _gaps(run: Run) -> Iterator[str]:
 
 def _doubts(run: Run, deployment: Deployment) -> Iterator[str]:
     yield from run.unusable
-    yield from _other_deployment(run, deployment)
+    yield from other_deployment(run, deployment)
     if run.load.kind == "requests_per_s" and not _BURSTY <= run.load.burstiness <= 1 / _BURSTY:
         text = _("arrivals are not Poisson (burstiness {b:g}): the closed forms do not hold for them")
         if run.table is None:
@@ -90,7 +90,7 @@ def _grows(run: Run) -> bool:
     return run.load.kind == "requests_per_s" and bool(asked and done and run.table is None and done < 0.8 * asked)
 
 
-def _other_deployment(run: Run, deployment: Deployment) -> Iterator[str]:
+def other_deployment(run: Run, deployment: Deployment) -> Iterator[str]:
     """What the result states otherwise than the deployment. Served names may be anything, so an unknown one is none."""
     stated, gpu = run.deployment, deployment.gpu
     if gpu is not None and gpu.id != UNLISTED and isinstance(stated.get("gpu"), str):

@@ -46,10 +46,10 @@ def read_measured(
     names = tuple(dict.fromkeys(Path(run.source).name for run in found))
     usable = [run for run in found if not list(why_unusable(run))]
     measured = MeasuredReplica(gpu, setting, tuple(usable), names)
-    _check_replica(entry, measured, service, hardware)
+    _check_replica(entry, results, measured, service, hardware)
     _check_levels(results, found, usable)
     _check_asked(results, measured, service)
-    return measured, (*_left_out(found, service), *_few(measured, service), *_lengths(results, usable, service))
+    return measured, (*_left_out(found, usable, service), *_few(measured, service), *_lengths(results, usable, service))
 
 
 def _runs(item: Located, folder: Path) -> list[Run]:
@@ -73,13 +73,19 @@ def _gpu(item: Located | None, entry: Located, hardware: Hardware) -> Gpu:
     return known[gpu.id]
 
 
-def _check_replica(entry: Located, measured: MeasuredReplica, service: Service, hardware: Hardware) -> None:
-    """Refuse what cannot be run, or takes more GPUs than there are."""
+def _check_replica(
+    entry: Located, results: Located, measured: MeasuredReplica, service: Service, hardware: Hardware
+) -> None:
+    """Refuse what cannot be run, takes more GPUs than there are, or is not what the results say was measured."""
+    from bide.calibrate.runs import other_deployment
+
     raw = raw_of(service, measured.gpu, measured.setting)
-    gpus = entry.at(lambda: Deployment.resolve(raw)).replica_gpus
-    if gpus > hardware.max_gpus:
+    deployment = entry.at(lambda: Deployment.resolve(raw))
+    if deployment.replica_gpus > hardware.max_gpus:
         text = _("a replica of at most hardware.max_gpus, {most}").format(most=hardware.max_gpus)
-        raise entry.bad(text, _("it takes {n}").format(n=gpus))
+        raise entry.bad(text, _("it takes {n}").format(n=deployment.replica_gpus))
+    for other in (why for run in measured.runs for why in other_deployment(run, deployment)):
+        raise results.bad(_("results with a rate and latencies that can be believed"), other)
 
 
 def _check_levels(item: Located, found: Sequence[Run], usable: Sequence[Run]) -> None:
@@ -104,9 +110,9 @@ def _check_asked(item: Located, measured: MeasuredReplica, service: Service) -> 
                 )
 
 
-def _left_out(found: Sequence[Run], service: Service) -> list[Assumption]:
+def _left_out(found: Sequence[Run], usable: Sequence[Run], service: Service) -> list[Assumption]:
     """What was not used of the results, and why."""
-    kept = {id(level.run) for level in levels_of(found)}
+    kept = {id(level.run) for level in levels_of(usable)}
     above = _("above a load that was not borne")
     reasons = [
         (run, "; ".join(why_unusable(run)) or why_not_borne(run) or above) for run in found if id(run) not in kept

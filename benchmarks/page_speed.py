@@ -22,6 +22,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle
 from urllib.error import URLError
 
@@ -124,15 +125,35 @@ class Measured:
 
 
 def press(selector: str, *keys: str) -> list[Change]:
-    return [lambda page, key=key: page.locator(selector).press(key) for key in keys]  # type: ignore[misc]
+    return [partial(_press, selector, key) for key in keys]
+
+
+def _press(selector: str, key: str, page: Page) -> None:
+    page.locator(selector).press(key)
 
 
 def types(selector: str, *texts: str) -> list[Change]:
-    return [lambda page, text=text: page.locator(selector).fill(text) for text in texts]  # type: ignore[misc]
+    return [partial(_fill, selector, text) for text in texts]
+
+
+def _fill(selector: str, text: str, page: Page) -> None:
+    page.locator(selector).fill(text)
 
 
 def clicks(*selectors: str) -> list[Change]:
-    return [lambda page, at=at: page.locator(at).click() for at in selectors]  # type: ignore[misc]
+    return [partial(_click, selector) for selector in selectors]
+
+
+def _click(selector: str, page: Page) -> None:
+    page.locator(selector).click()
+
+
+def chooses(selector: str, *values: str) -> list[Change]:
+    return [partial(_choose, selector, value) for value in values]
+
+
+def _choose(selector: str, value: str, page: Page) -> None:
+    page.locator(selector).select_option(value)
 
 
 def drags(selector: str) -> list[Change]:
@@ -144,8 +165,11 @@ TO_AND_FRO = ("ArrowRight",) * 4 + ("ArrowLeft",) * 4
 ROUNDS = (
     Round("fit: tokens", "", types("#context", *(str(n) for n in range(2000, 60000, 1900)))),
     Round("fit: switches", "", clicks("#levers-kv_fp8", "#levers-tp", "#levers-weights_fp8", "#levers-weights_int4")),
-    Round("fit: GPU", "", [lambda page, gpu=gpu: page.locator("#panel-fit #gpu").select_option(gpu)  # type: ignore[misc]
-                           for gpu in ("h200-sxm", "l40s", "a100-80g-sxm", "b200-sxm", "mi300x", "h100-sxm")]),
+    Round(
+        "fit: GPU",
+        "",
+        chooses("#panel-fit #gpu", "h200-sxm", "l40s", "a100-80g-sxm", "b200-sxm", "mi300x", "h100-sxm"),
+    ),
     Round("fast: requests", "?tab=fast", press("#clients-slider", *TO_AND_FRO)),
     Round("fast: drag", "?tab=fast", drags("#prompt-slider")),
     Round("fast: prompt", "?tab=fast", types("#prompt", *(str(n) for n in range(1100, 9000, 263)))),

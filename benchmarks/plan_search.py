@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,6 +75,10 @@ def apart(rps: float, most_gpus: int, ways: list[bool], router: str) -> Question
     return question_from(given, EXAMPLES / "benchmark.yaml")
 
 
+def _said(when_s: list[float], _progress: Progress) -> None:
+    when_s.append(time.process_time())
+
+
 def table_apart() -> None:
     """A line for each question, with the CPU time of the plan and the longest time in which it said nothing."""
     plan(apart(3, 8, [True], "round-robin"))  # warm: compiled code and data are loaded
@@ -81,7 +86,7 @@ def table_apart() -> None:
     for name, given in APART.items():
         forget()
         question, said_s = apart(*given), [time.process_time()]
-        found = plan(question, progress=lambda _progress, said_s=said_s: said_s.append(time.process_time()))  # type: ignore[misc]
+        found = plan(question, progress=partial(_said, said_s))
         said_s.append(time.process_time())
         (service,), silent_s = found.services, max(after - before for before, after in pairwise(said_s))
         assert service.tried is not None

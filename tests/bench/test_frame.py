@@ -71,6 +71,12 @@ def test_several_chunks_in_one_piece_have_its_time() -> None:
     assert list(answer.chunk_ns) == [1, 2, 2, 3]
 
 
+def test_an_event_is_there_before_the_line_end_of_its_chunk() -> None:
+    chunks = [chunk(event(text)) for text in (" a", " b", " c")]
+    answer = read([HEAD + chunks[0], chunks[1][:-2], chunks[1][-2:] + chunks[2] + END], True)
+    assert list(answer.chunk_ns) == [1, 2, 3]
+
+
 def test_an_event_with_other_fields_is_parsed() -> None:
     parts = [HEAD, *(chunk(event(" a")) for _time in range(3)), chunk(event("", usage={"completion_tokens": 7})), END]
     answer = read(parts, True)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -81,6 +82,22 @@ def test_beyond_a_bound_what_waits_gets_a_share_of_long_turns(
         return len(done) - first
 
     assert asyncio.run(second_turn()) == pieces
+
+
+def test_pieces_are_understood_together_once_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump, "_REST_S", 60.0)
+    done: list[int] = []
+
+    async def done_of(pieces: int) -> int:
+        done.clear()
+        made = pump.Pump()
+        for number in range(pieces):
+            made.add(partial(done.append, number))
+        for _turn in range(pieces):
+            await asyncio.sleep(0)
+        return len(done)
+
+    assert [asyncio.run(done_of(pieces)) for pieces in (31, 32)] == [0, 32]
 
 
 def test_an_interrupt_while_commands_are_loaded_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

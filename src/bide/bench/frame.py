@@ -7,6 +7,9 @@ where its size, everything before the text and everything after it are what they
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import sub
+
 _ENDS = (b"}\n\n", b"}\r\n\r\n")
 
 
@@ -41,13 +44,22 @@ class Frame:
         del chunks[-1]
         if not chunks[0].startswith(self._heads[len(chunks[0])]):
             self._heads, self._other_heads = self._other_heads, self._heads
-        heads, tail = self._heads, self._tail
-        texts = [chunk[len(head) :] if chunk.startswith(head := heads[len(chunk)]) else b"" for chunk in chunks]
-        if b"" in texts:
-            del texts[texts.index(b"") :]
-        if not _plain(b"".join(texts)):
-            del texts[next(place for place, text in enumerate(texts) if not _plain(text)) :]
-        return [len(text) for text in texts], [len(chunk) + tail for chunk in chunks[: len(texts)]]
+        lengths = list(map(len, chunks))
+        heads = list(map(self._heads.__getitem__, lengths))
+        texts = list(map(sub, lengths, map(len, heads)))
+        alike = all(map(bytes.startswith, chunks, heads)) and min(texts) > 0
+        if not alike or not _plain(b"".join(map(bytes.removeprefix, chunks, heads))):
+            del texts[self._alike(chunks, heads) :]
+        return texts, [length + self._tail for length in lengths[: len(texts)]]
+
+    @staticmethod
+    def _alike(chunks: Sequence[bytes], heads: Sequence[bytes]) -> int:
+        """How many from the first on have the right head and then a text."""
+        for place, (chunk, head) in enumerate(zip(chunks, heads, strict=True)):
+            text = chunk.removeprefix(head)
+            if not text or len(text) == len(chunk) or not _plain(text):
+                return place
+        return len(chunks)
 
 
 class _Heads(dict[int, bytes]):

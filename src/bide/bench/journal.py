@@ -21,6 +21,7 @@ from bide.errors import BadInput
 from bide.i18n import _
 
 SCHEMA = "bide.bench.journal/1"
+_ENCODED = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Journal:
@@ -42,7 +43,7 @@ class Journal:
 
     def write(self, kind: str, line: Mapping[str, Any]) -> None:
         if self._file is not None:
-            text = json.dumps({"kind": kind, **line}, separators=(",", ":")) + "\n"
+            text = _ENCODED({"kind": kind, **line}) + "\n"
             with self._giving_up(self._file) as file:
                 file.write(text)
 

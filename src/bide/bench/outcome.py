@@ -104,8 +104,9 @@ def to_line(outcome: Outcome) -> dict[str, Any]:
 
     line = {name: getattr(outcome, name) for name in _PLAIN}
     line |= {name: round(value * _US) / _US for name, value in line.items() if isinstance(value, float)}
-    times_us = np.rint(np.frombuffer(outcome.chunk_s, np.float64) * _US) if outcome.chunk_s else np.empty(0)
-    line["chunk_us"] = np.diff(times_us, prepend=0.0).astype(np.int64).tolist()
+    times_us = np.rint(np.array(outcome.chunk_s) * _US).astype(np.int64)
+    times_us[1:] -= times_us[:-1].copy()
+    line["chunk_us"] = times_us.tolist()
     if sum(outcome.chunk_tokens) != len(outcome.chunk_tokens) or 0 in outcome.chunk_tokens:
         line["chunk_tokens"] = list(outcome.chunk_tokens)
     return line

@@ -16,6 +16,8 @@ from bide.bench.frame import Frame
 _TEXTS = frozenset({"content", "refusal", "text"})
 _REASONING = frozenset({"reasoning_content", "reasoning"})
 _BROKEN_ENDS = ("error", "abort")
+_LINE_END = len(b"\r\n")
+"""Of an HTTP chunk: its event was there before it."""
 _SHOWN = 300
 _MOST_TOKENS = 10**9
 """A server that counts more counts something else."""
@@ -46,12 +48,12 @@ class AnswerReader:
         if not weights:
             return place, offset
         count, answer = len(weights), self.answer
-        answer.weights.extend(weights)
+        answer.weights.extend(array("i", weights))
         if sizes == [len(part) for part in left[:count]]:
             answer.chunk_ns.extend(stamps_ns[place : place + count])
             return place + count, 0
         edges, ends = list(accumulate(map(len, left))), list(accumulate(sizes))
-        answer.chunk_ns.extend([stamps_ns[place + bisect_left(edges, end)] for end in ends])
+        answer.chunk_ns.extend([stamps_ns[place + bisect_left(edges, end - _LINE_END)] for end in ends])
         reached = bisect_left(edges, ends[-1])
         left_over = edges[reached] - ends[-1]
         return (place + reached, len(parts[place + reached]) - left_over) if left_over else (place + reached + 1, 0)

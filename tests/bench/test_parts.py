@@ -34,6 +34,7 @@ from bide.bench.target import Tls, target_of
 from bide.bench.truth_options import Behaviour
 from bide.bench.vllm_json import vllm_result
 from bide.errors import BadInput
+from bide.facts.hf import source
 from bide.records import RequestTable
 
 
@@ -339,7 +340,7 @@ def test_an_unknown_tokenizer_is_one_clear_error(monkeypatch: pytest.MonkeyPatch
     def offline(*_args: object) -> Path:
         raise OSError("no network\nand more")
 
-    monkeypatch.setattr(words, "fetched", offline)
+    monkeypatch.setattr(source, "fetched", offline)
     with pytest.raises(BadInput, match=r"tokenizer: got 'who/what'.*OSError: no network$"):
         words.tokenizer_words("who/what")
 

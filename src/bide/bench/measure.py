@@ -15,7 +15,6 @@ from bide.bench.loop import run_on_loop
 from bide.bench.outcome import Outcome
 from bide.bench.recorder import Recorder
 from bide.bench.scrape import ServerView
-from bide.bench.workers import play_together
 from bide.bootstrap import percentiles
 
 if TYPE_CHECKING:
@@ -80,6 +79,7 @@ def measure(plan: CellPlan, processes: int, journal: Journal, cell: int, watch: 
 
         parts = [run_on_loop(play_cell(plan, plan.start_ns, keep, tick, journal.flush))]
     else:
+        from bide.bench.workers import play_together
 
         def tick_of(start_ns: int) -> None:
             journal.flush()

@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 
 from bide.errors import BadInput
-from bide.facts.hf.source import fetched, first_line
 from bide.i18n import _
 
 _COMMON = Path(__file__).with_name("data") / "words.txt"
@@ -40,6 +39,8 @@ def tokenizer_words(path: str) -> Vocabulary:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise BadInput("tokenizer", path, _("the extra `text`: pip install 'bide[text]'")) from error
+    from bide.facts.hf.source import first_line
+
     file = Path(path) / "tokenizer.json" if Path(path).is_dir() else Path(path)
     try:
         made = Tokenizer.from_file(str(file if file.is_file() else _of_hub(path)))
@@ -56,6 +57,8 @@ def tokenizer_words(path: str) -> Vocabulary:
 
 def _of_hub(name: str) -> Path:
     """Without `Tokenizer.from_pretrained`, which tries for half a minute where there is no network."""
+    from bide.facts.hf.source import fetched
+
     return fetched(import_module("huggingface_hub"), name, "tokenizer.json")  # the tokenizers package needs it too
 
 

@@ -8,8 +8,9 @@ Without --server our own truth server is used (python -m bide.bench.truth), whic
 compiled with cc; it must take --port, --ttft and --itl (milliseconds) and answer /__truth with its figures in JSON.
 Every line says what was aimed at. CPU is that of the load, and in brackets that of the whole command with start and
 report. Run it on a machine that is idle otherwise: the last column shows by how much the server itself was late.
---bare puts clients beside it that understand nothing (benchmarks/bare_client.py): the least that a loop and a `recv` a
-token cost here and now. --beside runs other tools on the same load (benchmarks/other_clients.py).
+--bare puts clients beside it that understand nothing: the least that a loop and a `recv` a token cost here and now, in
+Python (benchmarks/bare_client.py) and in C (bare_client.c: what the kernel alone takes). --beside runs other tools on
+the same load (benchmarks/other_clients.py).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ TTFT_MS, ITL_MS, TOKENS = 200.0, 20.0, 128
 KEYS = ("ttft", "tpot", "itl_p99")
 STREAMS = (64, 256, 512, 1024)
 PROMPT = 64
+BESIDE_ANSWERS = 25
+"""For each stream, from other tools."""
 TTFT_AIM = {64: 0.02, 256: 0.02, 512: 0.02, 1024: 0.04}
 
 
@@ -49,15 +52,20 @@ def server(source: Path | None, ttft_ms: float, itl_ms: float) -> Iterator[str]:
             command = [sys.executable, "-m", "bide.bench.truth", f"--port={port}"]
             command += [f"--ttft-s={ttft_ms / 1e3}", f"--itl-s={itl_ms / 1e3}"]
         else:
-            program = f"{folder}/server"
-            subprocess.run(["cc", "-O2", "-o", program, str(source), "-lm"], check=True, capture_output=True)
-            command = [program, "--port", str(port), "--ttft", str(ttft_ms), "--itl", str(itl_ms)]
+            command = [compiled(source, folder), "--port", str(port), "--ttft", str(ttft_ms), "--itl", str(itl_ms)]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             try:
                 _wait(port)
                 yield f"http://127.0.0.1:{port}"
             finally:
                 process.terminate()
+
+
+def compiled(source: Path, folder: str) -> str:
+    """The program that is made of a C file, in `folder`."""
+    program = f"{folder}/{source.stem}"
+    subprocess.run(["cc", "-O2", "-o", program, str(source), "-lm"], check=True, capture_output=True)
+    return program
 
 
 def _wait(port: int) -> None:
@@ -174,19 +182,27 @@ def bare(source: Path | None, streams: int) -> None:
             command = [sys.executable, program, url.rpartition(":")[2], "--loop", loop, *load]
             said = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
             error = off(said["ttft_s"], truth(url)["ttft"])
-            print(
-                f"bare {loop:7} TTFT {error:+7.2%}  CPU {said['cpu_ms_per_1000_tokens']:.2f} ms/1k tokens", flush=True
-            )
+            print(f"bare {loop:7} TTFT {error:+7.2%}  {_cpu(said)}", flush=True)
+    with server(source, TTFT_MS, ITL_MS) as url, tempfile.TemporaryDirectory() as folder:
+        kernel = [compiled(Path(program).with_suffix(".c"), folder), url.rpartition(":")[2], str(streams), "5"]
+        print(f"bare C        {_cpu(json.loads(subprocess.run(kernel, stdout=subprocess.PIPE, check=True).stdout))}")
+
+
+def _cpu(said: dict[str, float]) -> str:
+    return f"CPU {said['cpu_ms_per_1000_tokens']:.2f} ms/1k tokens"
 
 
 def beside(source: Path | None, streams: int, name: str, venv: Path, tokenizer: Path) -> None:
-    """Another tool, on the same load but for its own way to begin; before it with one request, for what that costs."""
+    """Another tool, on the same load but longer and with its own way to begin; before it one request, for its start.
+
+    Long enough for its start, which takes a third more or less from one time to the next, to matter little.
+    """
     with server(source, TTFT_MS, ITL_MS) as url:
         print(f"{name}: one request ...", file=sys.stderr, flush=True)
         start = BY_NAME[name](venv, Asked(url, 1, 1, PROMPT, TOKENS, tokenizer))
         print(f"{name}: {start.cpu_s:.0f} s of CPU to start and report; the load ...", file=sys.stderr, flush=True)
         truth(url)
-        said = BY_NAME[name](venv, Asked(url, streams, 3 * streams, PROMPT, TOKENS, tokenizer))
+        said = BY_NAME[name](venv, Asked(url, streams, BESIDE_ANSWERS * streams, PROMPT, TOKENS, tokenizer))
         known = truth(url)
     thousands = max(1e-9, (said.tokens - start.tokens) / 1e3)
     print(

@@ -50,5 +50,6 @@ def _token_times_s(row: Outcome) -> Floats:
     """Of each token; where chunks are tokens nothing is copied."""
     import numpy as np
 
-    times_s, tokens = np.asarray(row.chunk_s), np.asarray(row.chunk_tokens)
-    return times_s if (tokens == 1).all() else np.repeat(times_s, tokens)
+    times_s = np.asarray(row.chunk_s)
+    alone = row.chunk_tokens.count(1) == len(row.chunk_tokens)
+    return times_s if alone else np.repeat(times_s, np.asarray(row.chunk_tokens))

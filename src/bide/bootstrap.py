@@ -77,19 +77,18 @@ def _bins(values: Floats) -> tuple[NDArray[np.int32], Floats]:
     return (np.cumsum(held, dtype=np.int32) - 1)[spots], sums[held] / counts[held]
 
 
-def share_interval(times_s: Floats, met: NDArray[np.bool_], blocks: int) -> tuple[float, float]:
-    """95 % of the shares of redrawn runs lie between these; `met` says which requests count."""
+def mean_interval(times_s: Floats, values: Floats | NDArray[np.bool_], blocks: int) -> tuple[float, float]:
+    """95 % of the means of redrawn runs lie between these; of flags that is their share."""
     import numpy as np
 
-    if not len(met):
+    if not len(values):
         return float("nan"), float("nan")
-    edges = np.linspace(float(times_s.min()), float(times_s.max()), blocks + 1)[1:-1]
-    block = np.searchsorted(edges, times_s)
-    sent = np.bincount(block, minlength=blocks)
-    good = np.bincount(block, weights=met, minlength=blocks)
+    block = _block_of(times_s, blocks)
+    counts = np.bincount(block, minlength=blocks)
+    sums = np.bincount(block, weights=values, minlength=blocks)
     drawn = np.random.default_rng(0).multinomial(blocks, np.full(blocks, 1 / blocks), _DRAWS)
-    shares = (drawn @ good) / np.maximum(drawn @ sent, 1)
-    low, high = percentiles(shares, _ends(blocks))
+    held = drawn @ counts
+    low, high = percentiles(((drawn @ sums) / np.maximum(held, 1))[held > 0], _ends(blocks))
     return low, high
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bide import metrics
-from bide.bootstrap import percentile_intervals, percentiles, share_interval
+from bide.bootstrap import mean_interval, percentile_intervals, percentiles
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Booleans = NDArray[np.bool_]
+
+
+FEWEST_BEYOND = 5
+"""An interval is printed where so many values lie beyond the percentile: fewer say nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,15 @@ def percentile_ends(
         yield percent, value, min(low, value), max(high, value)
 
 
+def mean_ends(times_s: Floats, values: Floats, blocks: int) -> tuple[float, float] | None:
+    """95 % of redrawn runs have their mean between these; None where a median would have no interval either."""
+    if len(values) < FEWEST_BEYOND / 0.5:
+        return None
+    mean = float(values.mean())
+    low, high = mean_interval(times_s, values, blocks)
+    return min(low, mean), max(high, mean)
+
+
 def goodput_of(
     table: RequestTable, inside: Booleans, limits_s: Mapping[str, float], blocks: int, seconds: float
 ) -> Goodput:
@@ -57,5 +70,5 @@ def goodput_of(
         good = good & ((values <= limit_s) | (np.isnan(values) & (name == "tpot")))
     met = good[inside]
     share = float(met.mean()) if len(met) else float("nan")
-    low, high = share_interval(table.arrival_s[inside], met, blocks)
+    low, high = mean_interval(table.arrival_s[inside], met, blocks)
     return Goodput(dict(limits_s), share, min(low, share), max(high, share), float(met.sum()) / seconds)

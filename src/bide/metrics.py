@@ -71,6 +71,19 @@ def chunk_gaps(table: RequestTable) -> tuple[Floats, Floats, Ints]:
     return when_s[:end], gaps_s[:end], tokens[:end]
 
 
+def token_gaps(times_s: Floats, gaps_s: Floats, tokens: Ints) -> tuple[Floats, Floats]:
+    """ITL from `chunk_gaps`: for each token when it came, and the gap of its chunk over the tokens of that chunk.
+
+    `gaps_s` is divided where it stands: there are as many as tokens, and no second column is wanted.
+    """
+    import numpy as np
+
+    if not (tokens > 1).any():
+        return times_s, gaps_s
+    gaps_s /= tokens
+    return np.repeat(times_s, tokens), np.repeat(gaps_s, tokens)
+
+
 def _gaps_of(kept: Sequence[Floats]) -> tuple[Floats, Floats, Ints]:
     """The chunk gaps of some requests, each of which has a token."""
     import numpy as np

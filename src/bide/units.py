@@ -10,7 +10,7 @@ import math
 import re
 
 from bide.errors import BadInput
-from bide.i18n import _, localised, numeral
+from bide.i18n import _, localised, ngettext, numeral
 
 KIB = 2**10
 MIB = 2**20
@@ -33,7 +33,10 @@ _TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0
 _TOKEN_UNITS = {"": 1, "k": KIB, "ki": KIB, "m": MIB, "mi": MIB}
 _LARGEST = 1e30
 """More than any size, time or count that means something; keeps what follows finite."""
-_QUANTITY = re.compile(r"\s*([0-9][0-9_,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
+_QUANTITY = re.compile(
+    r"\s*((?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9][0-9_]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*"
+)
+"""Commas part thousands: `1,5s` and `0,500s` are no times."""
 
 
 def _parse(text: object, units: dict[str, int] | dict[str, float], field: str, allowed: str) -> float:
@@ -103,6 +106,21 @@ def format_bytes(count: float) -> str:
 def format_gib(count: float) -> str:
     """Always GiB, two decimals, for columns that are compared. `format_gib(GIB)` is `"1.00"`."""
     return numeral(count / GIB, ".2f")
+
+
+def format_rate(requests_per_s: float, digits: int = 3) -> str:
+    """So many requests a second, with so many digits.
+
+    >>> format_rate(1), format_rate(0.25), format_rate(1234.5, 5)
+    ('1 request/s', '0.25 requests/s', '1,234.5 requests/s')
+    """
+    shown = float(f"{requests_per_s:.{digits}g}")
+    return ngettext("{n} request/s", "{n} requests/s", plural(shown)).format(n=numeral(shown, ",.12g"))
+
+
+def plural(value: float) -> int:
+    """The number by which words go with `value`: fractions go as 2 does."""
+    return round(value) if float(value).is_integer() else 2
 
 
 def format_seconds(seconds: float) -> str:

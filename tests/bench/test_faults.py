@@ -62,8 +62,10 @@ def test_03_several_tokens_a_chunk_make_a_shorter_time_between_tokens() -> None:
     itl, gap = cell.summary.latency("itl"), cell.summary.latency("chunk_gap")
     assert itl is not None
     assert gap is not None
-    assert (itl.count, gap.count) == (8 * 12, 8 * 3)
-    assert gap.mean_s == pytest.approx(4 * itl.mean_s)
+    # where a busy machine reads two chunks at once they are one, of eight tokens
+    assert gap.count == sum(len(set(row.chunk_s)) - 1 for row in cell.outcomes)
+    assert itl.count == sum(16 - 4 * row.chunk_s.count(row.chunk_s[0]) for row in cell.outcomes)
+    assert gap.mean_s * gap.count == pytest.approx(itl.mean_s * itl.count)
     assert set(cell.table.first_chunk_tokens.tolist()) == {4}
 
 
@@ -237,6 +239,16 @@ def test_13_an_interrupted_run_keeps_everything_measured(tmp_path: Path, process
     assert cell.interrupted
     assert cell.summary.by_status["ok"] >= 10
     assert {row.status for row in cell.outcomes} <= {"ok", "cancelled"}
+
+
+def test_13_a_wall_clock_that_jumps_moves_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    with served() as scene:
+        jumps = iter(range(10**9, 0, -(10**6)))
+        monkeypatch.setattr(time, "time", lambda: next(jumps))
+        monkeypatch.setattr(time, "time_ns", lambda: next(jumps) * 10**9)
+        cell = loaded(scene.url, users(2, 8)).cells[0]
+    assert cell.summary.by_status == {"ok": 8}
+    assert 0.018 < metrics.ttft_s(cell.table).min() <= metrics.e2e_s(cell.table).max() < 10
 
 
 def test_14_the_peak_in_flight_is_exact() -> None:

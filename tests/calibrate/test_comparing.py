@@ -15,6 +15,7 @@ from bide.calibrate.comparing import Row, compare
 from bide.calibrate.sides import Value
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
+from bide.records import RequestTable
 from bide.report.compare_files import compare_csv, compare_markdown, compare_page
 from bide.report.compare_text import pair_table, sentences
 from bide.simulate.curve import curve_of
@@ -184,3 +185,35 @@ def test_what_is_no_side_is_refused(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(BadInput):
         compare(run("a", 8, 0.01), path)
+
+
+def test_two_runs_of_a_server_whose_requests_wait_together_do_not_differ() -> None:
+    """Standard errors as of independent requests call their means apart; blocks of time do not."""
+    sides = []
+    for seed in (7, 8):
+        draw = np.random.default_rng(seed)
+        slow = np.repeat(draw.exponential(1.0, 100), 10)  # 100 moods of a server, 10 requests in each
+        sent = np.arange(1000.0)
+        table = RequestTable.of(sent, sent + slow, sent + slow + 0.1, np.full(1000, 10), np.full(1000, 5))
+        sides.append(run_of_table(table, f"{seed}.json", "made", Asked("requests_per_s", 1.0)))
+    (row,) = [row for row in compare(*sides).rows if (row.metric, row.percent) == ("ttft", None)]
+    assert row.ratio is not None
+    assert row.verdict == "same"
+    alone = [replace(side, latency={"ttft": replace(side.latency["ttft"], mean_ends_s=None)}) for side in sides]
+    (narrow,) = [row for row in compare(*alone).rows if (row.metric, row.percent) == ("ttft", None)]
+    assert narrow.verdict == "beyond"
+
+
+@pytest.mark.parametrize(("completed", "verdict"), [(100, "given"), (10_000, "unknown")])
+def test_as_few_requests_as_fall_short_by_chance_are_no_server_that_is_behind(completed: int, verdict: str) -> None:
+    # 9 of 10 requests/s: 10 % short, and a hundred requests fall short by 2 / sqrt(100) = 20 % now and then
+    sides = [
+        Run(name, "made", Asked("requests_per_s", 10.0), completed=completed, requests_per_s=9.0) for name in ("a", "b")
+    ]
+    (row,) = compare(*sides).rows
+    assert row.verdict == verdict
+
+
+def test_levels_without_a_partner_are_named_once_each() -> None:
+    made = compare([run("a.json", 8, 0.01), run("a.json", 16, 0.01)], [run("b.json", 8, 0.01), run("b.json", 32, 0.01)])
+    assert made.alone == ("a.json (c=16)", "b.json (c=32)")

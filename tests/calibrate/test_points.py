@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
-from bide.calibrate.points import COLUMNS, OBSERVED, read_points, write_points
+from bide.calibrate.points import COLUMNS, OBSERVED, read_points
 from bide.errors import BadInput
 from bide.simulate.operating import Load, Mix
 
@@ -38,6 +39,14 @@ ROW: dict[str, object] = {
     "source": "somewhere",
     "licence": "MIT",
 }
+
+
+def write_points(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """What is None is left empty."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:

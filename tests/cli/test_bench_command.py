@@ -36,7 +36,7 @@ def test_text_says_what_was_measured(capsys: pytest.CaptureFixture[str]) -> None
         assert main(["bench", scene.url, "--rate", "40", "--requests", "20", *SMALL]) == 0
     text = capsys.readouterr().out
     assert "40 requests/s: TTFT p95" in text
-    assert "TPOT = (last - first)" in text
+    assert "TPOT: (last - first)" in text
     assert "too few" in text
 
 

@@ -10,7 +10,7 @@ import pytest
 from bide.bench.loads import Load
 from bide.bench.measure import Going
 from bide.cli.bench_live import Live
-from bide.report.bench_text import share_done
+from bide.report.bench_progress import share_done
 
 LOAD = Load("open", rate=10.0, requests=200)
 

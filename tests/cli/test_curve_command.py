@@ -26,18 +26,14 @@ def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model for which an L4 is too small, and 20 requests a second too many."""
     ASKED.clear()
 
-    def curve_of(
-        deployment: Deployment,
-        mix: Mix,
+    def curves_of(
+        asked: Sequence[tuple[Deployment, Mix]],
         loads: Sequence[Load] | None = None,
         profile: Path | None = None,
         steps: str = "roofline",
-    ) -> Curve:
-        ASKED.append((deployment, mix, loads, profile))
-        if deployment.gpu and deployment.gpu.id == "l4":
-            raise CannotBeMet("an L4 is too small")
-        made = replace(curve(mix=mix), deployment=deployment)
-        return made if loads is None else replace(made, points=tuple(map(_point, loads)), knee=None)
+    ) -> list[Curve | CannotBeMet]:
+        ASKED.extend((deployment, mix, loads, profile) for deployment, mix in asked)
+        return [_curve(deployment, mix, loads) for deployment, mix in asked]
 
     def points(
         asked: Sequence[tuple[Deployment, Mix, Load]], profile: Path | None, *, records: bool, steps: str
@@ -47,9 +43,16 @@ def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     def pareto(curves: Sequence[Curve]) -> set[tuple[int, int]]:
         return {(number, 0) for number in range(len(curves))}
 
-    monkeypatch.setattr("bide.simulate.curve.curve_of", curve_of)
+    monkeypatch.setattr("bide.simulate.curve.curves_of", curves_of)
     monkeypatch.setattr("bide.simulate.curve.points", points)
     monkeypatch.setattr("bide.simulate.curve.pareto", pareto)
+
+
+def _curve(deployment: Deployment, mix: Mix, loads: Sequence[Load] | None) -> Curve | CannotBeMet:
+    if deployment.gpu and deployment.gpu.id == "l4":
+        return CannotBeMet("an L4 is too small")
+    made = replace(curve(mix=mix), deployment=deployment)
+    return made if loads is None else replace(made, points=tuple(map(_point, loads)), knee=None)
 
 
 def _point(load: Load) -> Point:

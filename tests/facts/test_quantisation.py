@@ -25,7 +25,7 @@ def quantised(patterns: str, module: str) -> bool:
 
 
 def read(**block: object) -> Quantisation:
-    scheme = read_quantisation({"quantization_config": block})
+    scheme = read_quantisation({"num_hidden_layers": 32, "quantization_config": block})
     assert scheme is not None
     return scheme
 
@@ -487,6 +487,35 @@ def test_patterns_that_would_take_minutes_are_refused(block: dict[str, object]) 
 
 def test_ways_to_match_are_counted() -> None:
     assert ways_of("model.layers.(one|two).x") == 2
-    assert ways_of(r".*mlp\.(gate|up|gate_up|down)_proj.*") == 65 * 4 * 65  # as many letters as a name has, or none
+    assert ways_of(r".*mlp\.(gate|up|gate_up|down)_proj.*") == 65 * 4  # as many letters as a name has, or none
+    assert ways_of(r".*mlp\.(gate|up|gate_up|down)_proj.*$") == 65 * 4 * 65
     assert ways_of("(?:a{2,4})?") == 2 * 3  # there or not, and two to four letters
     assert ways_of("(") == 1
+
+
+def test_ways_are_counted_for_every_layer() -> None:
+    # 65 x 65 ways in each of 13 expressions, and 100 for trying it: 56,225, times 61 layers 3.4 million, times 128 7.2
+    block = {"quant_method": "compressed-tensors", "ignore": [f"re:.*a.*{n}" for n in range(13)]}
+    for count, holds in (
+        ({"num_hidden_layers": 61}, True),
+        ({"text_config": {"num_hidden_layers": 128}}, False),
+        ({}, False),
+    ):
+        config = {**count, "quantization_config": block}
+        assert _is_read(config) is holds
+
+
+def _is_read(config: dict[str, object]) -> bool:
+    try:
+        return read_quantisation(config) is not None
+    except BadInput:
+        return False
+
+
+def test_keys_that_are_names_cost_nothing_and_expressions_are_searched_for_anywhere() -> None:
+    block = {"quant_method": "auto-round", "bits": 4, "group_size": 128}
+    named = {f"model.layers.{n}.mlp.experts.{m}.up_proj": {"bits": 8} for n in range(61) for m in range(50)}
+    assert _is_read({"num_hidden_layers": 61, "quantization_config": {**block, "extra_config": named}})
+    # `.*(?:a.*b)`: 4,225 ways, times 61 layers a quarter of a million
+    searched = {f"a.*b{n}": {"bits": 8} for n in range(20)}
+    assert not _is_read({"num_hidden_layers": 61, "quantization_config": {**block, "extra_config": searched}})

@@ -46,7 +46,25 @@ def test_times_take_the_usual_units(text: object, expected: float) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "GB", "-1GB", "1 parsec", "1GB2", None, True, [], {}, math.nan, math.inf, -1, 10**400, "9" * 500, "٣GB"],
+    [
+        "",
+        "GB",
+        "-1GB",
+        "1 parsec",
+        "1GB2",
+        None,
+        True,
+        [],
+        {},
+        math.nan,
+        math.inf,
+        -1,
+        10**400,
+        "9" * 500,
+        "٣GB",
+        "1,5GB",
+        "1,2345",
+    ],
 )
 def test_anything_else_is_one_clear_error_naming_the_field(text: object) -> None:
     with pytest.raises(BadInput, match=r"^pool: (got|missing)"):

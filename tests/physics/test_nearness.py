@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from bide.facts.deployment import Deployment
 from bide.physics.nearness import Nearness, factors, nearness, nearness_text, step_assumption
+from bide.physics.own import Own, StepLaw, identity
 from bide.physics.profile import METRICS, Profile, Spread
 
 
@@ -63,3 +65,16 @@ def test_every_answer_can_say_where_its_times_come_from() -> None:
     assert (said.name, said.value) == ("step times", "roofline with the profile made of 2026-01-02")
     assert "two points" in said.why
     assert "runs of this model" in said.why
+
+
+def test_a_profile_of_another_deployment_is_named() -> None:
+    """What was fitted to one deployment says nothing of another; whoever passes it should know that it was not used."""
+    own = Own(identity(deployed()), {}, {}, law=StepLaw(0.01, 1e-5, 1e-7, 1e-4))
+    mine = replace(PROFILE, own=own)
+    assert nearness_text(mine, deployed()) == "it was fitted to runs of this deployment"
+    said = nearness_text(mine, deployed(gpu="l40s", tp=2))
+    assert said.endswith("what was fitted is of another deployment (gpu h100-sxm, tp 1) and is not used here")
+    terms = replace(PROFILE, own=Own(identity(deployed()), {"a": 1.0}, {}))
+    assert nearness_text(terms, deployed(tp=2)).endswith(
+        "its terms were fitted to another deployment (tp 1), whose interval does not hold here"
+    )

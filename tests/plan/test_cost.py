@@ -84,7 +84,6 @@ def test_a_price_multiplier_is_told_with_its_note() -> None:
     price = price_of(H100, {"h100-sxm": 3.0}, 0.6, "3 years reserved")
     assert price is not None
     assert price.usd_per_hour == pytest.approx(1.8)
-    assert price.list_usd_per_hour == pytest.approx(3.0)
     assert "3 USD x 0.6 (3 years reserved)" in price.source.text
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bide.errors import BadInput
 from bide.plan.changes import Change, moves
-from bide.plan.diff import PlanDiff, Side, differences
+from bide.plan.diff import Effect, PlanDiff, Side, differences
 from bide.plan.outcome import Outcome, Ran, outcome_of
 from bide.plan.question import Question
 from bide.plan.recorded import read_side, recorded_changes
@@ -323,3 +323,16 @@ def test_a_question_nested_without_end_is_not_asked_again(tmp_path: Path) -> Non
         deep = {"services": deep}
     side, _data = read_side(save(tmp_path / "old.json", data | {"question": {"given": deep}}), "OLD")
     assert side.question is None
+
+
+def test_from_and_to_are_never_alike() -> None:
+    # a trace of another content under the same name; long names that differ at their end
+    changes = (
+        Change("chat", "workload", "trace t.csv", "trace t.csv"),
+        Change("", "b", "x" * 70 + "1", "x" * 70 + "2"),
+    )
+    one = Outcome(True, 1, 1, 1.0, ())
+    effect = Effect(changes, one, one)
+    same, long = effects_table(PlanDiff("a/s.yaml", "b/s.yaml", effect, (effect,)))[1]
+    assert same[1:3] == ["trace t.csv", "trace t.csv (other contents)"]
+    assert (long[1][-3:], long[2][-3:], len(long[1])) == ("xx1", "xx2", 60)

@@ -340,3 +340,17 @@ def test_json_has_the_five_steps(whole: Plan) -> None:
 def test_limits_are_told_in_the_page_that_the_text_points_to(met: Plan, met_page: str) -> None:
     assert "Failures and cold starts are not simulated" in met_page
     assert "with --explain" in plan_text(met)
+
+
+def test_a_fleet_that_grew_when_it_was_run_whole_is_told_from_the_frontier(met: Plan) -> None:
+    service = met.services[0]
+    assert service.chosen is not None
+    assert service.verified is not None
+    assert "also run whole" not in plan_text(met)
+    for added, told in ((1, "1 of them was added because"), (2, "2 of them were added because")):
+        grown = replace(service.chosen, replicas=service.chosen.replicas + added)
+        verified = replace(service.verified, added=added, replicas=grown.replicas)
+        text = plan_text(replace(met, services=(replace(service, chosen=grown, verified=verified),)))
+        assert told in " ".join(text.split())
+        why = f"has {grown.gpus} GPUs where this table has {service.chosen.gpus}"
+        assert why in " ".join(text.split())

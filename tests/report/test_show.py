@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
+import altair as alt
 import pytest
+import vl_convert
+from altair.utils.schemapi import validate_jsonschema
 
 import bide
 from bide.errors import BadInput
@@ -17,6 +22,17 @@ from bide.simulate.simulation import Ways
 from made_curves import curve
 
 TRACE = Path(__file__).parents[2] / "examples" / "traces" / "azure-conv-2023-peak15min.csv"
+
+
+@pytest.fixture(autouse=True)
+def _whatever_is_drawn_is_vega_lite(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, schema = vl_convert.vegalite_to_svg, alt.load_schema()
+
+    def held(spec: dict[str, Any]) -> str:
+        validate_jsonschema(json.loads(json.dumps(spec)), schema)
+        return draw(spec)
+
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", held)
 
 
 @pytest.fixture(autouse=True)

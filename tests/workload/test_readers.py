@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bide.errors import BadInput
-from bide.workload.readers import read_trace
-from bide.workload.requests import summarise
+from bide.workload.readers import read_both
+from bide.workload.requests import Workload, summarise
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "traces" / "azure-conv-2023-peak15min.csv"
 HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -15,6 +15,10 @@ def trace(folder: Path, rows: list[str], header: str = HEADER) -> Path:
     path = folder / "trace.csv"
     path.write_text(header + "".join(row + "\n" for row in rows), encoding="utf-8")
     return path
+
+
+def read_trace(path: Path, field: str = "trace") -> Workload:
+    return read_both(path, field)[1]
 
 
 def seconds(count: int, prompt: int = 10, output: int = 5) -> list[str]:

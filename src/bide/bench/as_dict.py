@@ -5,10 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bide.bench.flight import Flight
 from bide.bench.objectives import broken, parse_objectives
 from bide.bench.result import Bench, Cell
 from bide.bench.scrape import COUNTERS, GAUGES, ServerView
 from bide.bench.summary import Latency, Summary
+from bide.figures import Goodput
+
+_RATES = (
+    "due_per_s",
+    "sent_per_s",
+    "completed_per_s",
+    "prompt_tokens_per_s",
+    "output_tokens_per_s",
+    "peak_output_tokens_per_s",
+)
 
 
 def bench_dict(made: Bench) -> dict[str, Any]:
@@ -29,6 +40,7 @@ def cell_dict(cell: Cell) -> dict[str, Any]:
         "client": {
             **{name: number(value) for name, value in cell.health.to_dict().items()},
             "kept_up": cell.client_kept_up,
+            "tail_kept_up": not cell.tail_is_the_clients,
         },
         "connections": dict(cell.counts),
         "server": server_dict(cell.server),
@@ -42,46 +54,52 @@ def cell_dict(cell: Cell) -> dict[str, Any]:
 
 def summary_dict(summary: Summary) -> dict[str, Any]:
     """The figures of the window."""
-    window, goodput, flight, off = summary.window, summary.goodput, summary.flight, summary.mismatch
-    rates = (
-        "due_per_s",
-        "sent_per_s",
-        "completed_per_s",
-        "prompt_tokens_per_s",
-        "output_tokens_per_s",
-        "peak_output_tokens_per_s",
-    )
+    window = summary.window
     return {
         "window": {"start_s": window.start_s, "end_s": window.end_s, "whole_run": window.whole},
         "requests": summary.requests,
         "status": dict(summary.by_status),
         "errors": dict(summary.errors),
         "latency": {each.metric: _latency(each) for each in summary.latencies},
-        "goodput": None
-        if goodput is None
-        else {
-            "limits_s": dict(goodput.limits_s),
-            "share": number(goodput.share),
-            "low": number(goodput.low_share),
-            "high": number(goodput.high_share),
-            "requests_per_s": number(goodput.requests_per_s),
-        },
-        "rates": {name: number(getattr(summary, name)) for name in rates},
-        "in_flight": {
-            "mean": number(flight.mean),
-            "peak": flight.peak,
-            "by_quarter": [number(each) for each in flight.quarters],
-            "grows": flight.grows,
-        },
+        "goodput": None if summary.goodput is None else _goodput(summary.goodput),
+        "rates": {name: number(getattr(summary, name)) for name in _RATES},
+        "in_flight": _flight(summary.flight),
         "cached_share": number(summary.cached_share),
-        "tokens": {
-            "output_asked": off.output_asked,
-            "output": off.output_got,
-            "answers_of_other_length": off.output_off,
-            "prompts_of_other_length": off.prompt_off,
-            "worst_prompt_difference": off.prompt_worst,
-            "counted_by_server": off.counted_by_server,
-        },
+        "tokens": _tokens(summary),
+    }
+
+
+def _goodput(goodput: Goodput) -> dict[str, Any]:
+    return {
+        "limits_s": dict(goodput.limits_s),
+        "share": number(goodput.share),
+        "low": number(goodput.low_share),
+        "high": number(goodput.high_share),
+        "requests_per_s": number(goodput.requests_per_s),
+    }
+
+
+def _flight(flight: Flight) -> dict[str, Any]:
+    return {
+        "mean": number(flight.mean),
+        "peak": flight.peak,
+        "by_quarter": [number(each) for each in flight.quarters],
+        "grows": flight.grows,
+    }
+
+
+def _tokens(summary: Summary) -> dict[str, Any]:
+    """Means of the measured requests; what was asked beside what came is of all that went well."""
+    off = summary.mismatch
+    return {
+        "mean_prompt": number(summary.mean_prompt_tokens),
+        "mean_output": number(summary.mean_output_tokens),
+        "output_asked": off.output_asked,
+        "output": off.output_got,
+        "answers_of_other_length": off.output_off,
+        "prompts_of_other_length": off.prompt_off,
+        "worst_prompt_difference": off.prompt_worst,
+        "counted_by_server": off.counted_by_server,
     }
 
 
@@ -90,7 +108,9 @@ def _latency(latency: Latency) -> dict[str, Any]:
         f"p{each.percent}_s": {"value": number(each.value), "low": number(each.low), "high": number(each.high)}
         for each in latency.percentiles
     }
-    return {"count": latency.count, "mean_s": number(latency.mean_s), **points}
+    low, high = latency.mean_ends_s or (None, None)
+    mean = {"mean_s": number(latency.mean_s), "mean_low_s": number(low), "mean_high_s": number(high)}
+    return {"count": latency.count, **mean, **points}
 
 
 def server_dict(view: ServerView) -> dict[str, Any] | None:

@@ -40,9 +40,23 @@ class Health:
     """Left to a server on this machine; the load would have had a client process on each."""
 
     @property
+    def known(self) -> bool:
+        """False for a run that was killed before it could say how its client was."""
+        return self.wall_s > 0
+
+    def spoils_tail(self, itl_p99_s: float) -> bool:
+        """Whether the tail of the time between tokens is the client's as much as the server's."""
+        return spoils_tail(self.lag_p99_s, itl_p99_s)
+
+    @property
     def cpu_share(self) -> float:
         """Of the cores that the processes could use, one each."""
         return self.cpu_s / self.wall_s / self.processes if self.wall_s > 0 else 0.0
+
+    @property
+    def stood_share(self) -> float:
+        """Of the run, in which each process stood still on average."""
+        return self.shifted_s / self.wall_s / self.processes if self.wall_s > 0 else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "cpu_share": self.cpu_share}
@@ -55,6 +69,11 @@ class Health:
         if not all(isinstance(value, int | float) for value in values.values()):
             raise TypeError("a figure of the client's health is no number")
         return cls(**values)
+
+
+def spoils_tail(lag_p99_s: float, itl_p99_s: float) -> bool:
+    """Whether lags that are seldom, and spoil no mean, are more than a tenth of the gaps that are seldom."""
+    return lag_p99_s > LARGEST_SHARE * itl_p99_s
 
 
 class Watch:

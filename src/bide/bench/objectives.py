@@ -13,7 +13,7 @@ from bide.bench.result import Cell
 from bide.bench.summary import METRICS, Metric
 from bide.errors import BadInput
 from bide.i18n import _, ngettext
-from bide.units import parse_seconds
+from bide.units import format_seconds, parse_seconds
 
 _NAME = re.compile(r"(ttft|ttfc|tpot|itl|chunk_gap|e2e)_(mean|p50|p90|p95|p99)")
 MOST_FAILED = 0.01
@@ -40,6 +40,16 @@ class Objective:
             return math.nan
         return latency.mean_s if self.percent is None else latency.at(self.percent)
 
+    def ends_s(self, cell: Cell) -> tuple[float, float] | None:
+        """95 % of such runs have it between these; None where too few requests tell."""
+        latency = cell.summary.latency(self.metric)
+        if latency is None:
+            return None
+        if self.percent is None:
+            return latency.mean_ends_s
+        found = next((each for each in latency.percentiles if each.percent == self.percent), None)
+        return None if found is None or found.low is None or found.high is None else (found.low, found.high)
+
 
 def parse_objectives(text: str) -> tuple[Objective, ...]:
     """`ttft_p95=1s,tpot_p95=50ms`. Raises BadInput."""
@@ -62,8 +72,7 @@ def broken(cell: Cell, objectives: Sequence[Objective]) -> list[str]:
     for each in objectives:
         value_s = each.value_s(cell)
         if not value_s <= each.limit_s and not (math.isnan(value_s) and each.metric in ("tpot", "itl", "chunk_gap")):
-            missed = _("{name} {value:.4g} s > {limit:.4g} s")
-            reasons.append(missed.format(name=each.name, value=value_s, limit=each.limit_s))
+            reasons.append(_missed(each, value_s))
     if summary.failed > MOST_FAILED * max(1, summary.requests):
         reasons.append(
             ngettext("{n:,} of {all:,} requests failed", "{n:,} of {all:,} requests failed", summary.failed).format(
@@ -73,6 +82,29 @@ def broken(cell: Cell, objectives: Sequence[Objective]) -> list[str]:
     if cell.load.kind == "open" and summary.flight.grows and not summary.window.whole:
         reasons.append(_("not steady: requests pile up"))
     return reasons
+
+
+def _missed(objective: Objective, value_s: float) -> str:
+    if math.isnan(value_s):
+        return _("{name} is not known: no request succeeded").format(name=objective.name)
+    missed = _("{name} {value} > {limit}")
+    value, limit = (format_seconds(seconds) for seconds in (value_s, objective.limit_s))
+    return missed.format(name=objective.name, value=value, limit=limit)
+
+
+def unsure(cell: Cell, objectives: Sequence[Objective]) -> list[str]:
+    """Why a level that keeps to the objectives may as well not: figures with few requests, or near the limit."""
+    found = []
+    for each in objectives:
+        ends = each.ends_s(cell)
+        if ends is None:
+            few = _("too few requests to say how sure {name} is")
+            found.append(few.format(name=each.name))
+        elif ends[1] > each.limit_s:
+            near = _("{name} lies between {low} and {high} in 95 of 100 such runs")
+            low, high = map(format_seconds, ends)
+            found.append(near.format(name=each.name, low=low, high=high))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

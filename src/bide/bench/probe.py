@@ -87,7 +87,8 @@ class Asker:
         """The JSON object at a path of the server; None where there is none."""
         exchange = await self.raw(self.target.head("GET", self.target.base + path))
         if exchange.status in ("connect_error", "timeout"):
-            raise BadInput("url", self.target.shown, _("a server that answers"), exchange.error)
+            why = exchange.error or _("the connection closed at once: http or https?")
+            raise BadInput("url", self.target.shown, _("a server that answers"), why)
         try:
             said = json.loads(exchange.body()) if exchange.http_status == 200 else None
         except ValueError:

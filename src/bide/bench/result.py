@@ -25,6 +25,8 @@ _ACHIEVED = 0.98
 _LATE_S = 0.005
 _IN_FLIGHT = 0.95
 _HITS = 0.01
+_STOOD = 0.01
+"""Of a run: a client that stood still for longer has not played the load that was asked."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,17 @@ class Cell:
 
     @property
     def client_kept_up(self) -> bool:
-        """False where the client lagged by more than a tenth of what it measured, or had no CPU left.
+        """False where the client lagged by more than a tenth of what it measured, stood still, or had no CPU left.
 
         A lag that is seldom spoils the tail of the time between tokens and no mean: it is told, and is none.
         """
         return not list(self._client())
+
+    @property
+    def tail_is_the_clients(self) -> bool:
+        """Whether p99 of the time between tokens cannot be believed: no mean suffers from it, nor does TTFT."""
+        itl = self.summary.latency("itl")
+        return bool(itl and itl.count and self.health.spoils_tail(itl.at(99)))
 
     def _client(self) -> Iterator[str]:
         health = self.health
@@ -84,20 +92,25 @@ class Cell:
                 ).format(lag=own_s * 1e3, percent=percent, name=metric.upper(), value=latency.at(50) * 1e3)
         if health.cpu_share > BUSY:
             yield _("The client used {share:.0%} of its CPU: try --processes.").format(share=health.cpu_share)
-        if health.stalls:
-            yield ngettext(
-                "The client stood still {n:,} time; the schedule was moved by {s:.3g} s in all, to send no burst.",
-                "The client stood still {n:,} times; the schedule was moved by {s:.3g} s in all, to send no burst.",
-                health.stalls,
-            ).format(n=health.stalls, s=health.shifted_s)
+        if health.stood_share > _STOOD:
+            yield self._stood()
+
+    def _stood(self) -> str:
+        return ngettext(
+            "The client stood still {n:,} time; the schedule was moved by {s:.3g} s in all, to send no burst.",
+            "The client stood still {n:,} times; the schedule was moved by {s:.3g} s in all, to send no burst.",
+            self.health.stalls,
+        ).format(n=self.health.stalls, s=self.health.shifted_s)
 
     def _tail(self) -> Iterator[str]:
-        lag_s, itl = self.health.lag_p99_s, self.summary.latency("itl")
-        if itl and itl.count and lag_s > LARGEST_SHARE * itl.at(99) and self.client_kept_up:
+        itl = self.summary.latency("itl")
+        if self.tail_is_the_clients and itl is not None and self.client_kept_up:
             yield _(
                 "The client lagged by {lag:.3g} ms (p99), more than a tenth of ITL p99, {value:.3g} ms: the tail of ITL"
                 " is of the client as much as of the server."
-            ).format(lag=lag_s * 1e3, value=itl.at(99) * 1e3)
+            ).format(lag=self.health.lag_p99_s * 1e3, value=itl.at(99) * 1e3)
+        if 0 < self.health.stood_share <= _STOOD:
+            yield self._stood()
 
     def _load(self) -> Iterator[str]:
         summary, load = self.summary, self.load

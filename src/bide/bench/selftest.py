@@ -131,12 +131,11 @@ def judged(name: str, level: float, cell: Cell, truth: dict[str, Any]) -> Line:
     from bide import metrics
 
     table = cell.table
-    _when, gaps, tokens = metrics.chunk_gaps(table)
-    itl_p99 = float(np.percentile(np.repeat(gaps / np.maximum(tokens, 1), tokens), 99)) if len(gaps) else float("nan")
+    _when, gaps_s = metrics.token_gaps(*metrics.chunk_gaps(table))
     sent_s = table.first_token_s - table.sent_s
     ttft = _off(float(np.nanmean(sent_s)), truth["ttft_s"].get("mean"))
     tpot = _off(metrics.summary(metrics.tpot_s(table), None), truth["tpot_s"].get("mean"))
-    itl = _off(itl_p99, truth["itl_s"].get("p99"))
+    itl = _off(metrics.summary(gaps_s, 99), truth["itl_s"].get("p99"))
     health = cell.health
     cpu_ms = health.cpu_s * 1e3 / max(1e-9, float(table.output_tokens.sum()) / 1e3)
     if name == "instant":

@@ -204,8 +204,9 @@ async def _looked(target: Target, ask: Ask, ribbon: Ribbon) -> tuple[Probe | Non
     try:
         probed = None
         if ask.probe:
-            mean = int(demand_of(ask, _lengths_only(ask)).prompt_tokens.mean())
-            probed = await probe(asker, ask.model, ribbon, mean, ask.extra, ask.exact)
+            demand = demand_of(ask, _lengths_only(ask))
+            probed = await probe(asker, ask.model, ribbon, int(demand.prompt_tokens.mean()), ask.extra, ask.exact)
+            _check_room(ask, demand, probed.max_model_len)
         elif not ask.model:
             raise BadInput("model", None, _("a name: with --no-probe nobody asks the server"))
         server = server_facts(await asker.get("/version")) if ask.probe and ask.scrape_s else {}
@@ -215,6 +216,15 @@ async def _looked(target: Target, ask: Ask, ribbon: Ribbon) -> tuple[Probe | Non
         return probed, probed.model if probed else str(ask.model), server | cache_facts(text or b"")
     finally:
         await asker.close()
+
+
+def _check_room(ask: Ask, demand: Demand, longest: int | None) -> None:
+    """Raises BadInput where the server would refuse every single request for its length."""
+    least = int((demand.prompt_tokens + demand.output_tokens).min())
+    if longest is not None and least > longest:
+        name, given = ("prompt", ask.prompt) if ask.workload is None else ("workload", ask.workload)
+        allowed = _("prompt and answer of at most {n:,} tokens, which is what the server takes").format(n=longest)
+        raise BadInput(name, given, allowed, _("the shortest request has {n:,}").format(n=least))
 
 
 def _lengths_only(ask: Ask) -> Load:

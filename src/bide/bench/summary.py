@@ -12,7 +12,7 @@ from bide.bench.flight import Flight, Mismatch, flight_of, mismatch_of
 from bide.bench.outcome import Outcome
 from bide.bench.window import Window, measured, window_of
 from bide.bootstrap import block_count
-from bide.figures import Goodput, goodput_of, percentile_ends
+from bide.figures import FEWEST_BEYOND, Goodput, goodput_of, mean_ends, percentile_ends
 from bide.records import RequestTable
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ Metric = Literal["ttft", "ttfc", "tpot", "itl", "chunk_gap", "e2e"]
 METRICS: tuple[Metric, ...] = ("ttft", "ttfc", "tpot", "itl", "chunk_gap", "e2e")
 """`ttfc`: to the first token that is not reasoning. `chunk_gap`: between chunks, whatever they hold."""
 PERCENTS = (50, 90, 95, 99)
-FEWEST_BEYOND = 5
-"""An interval is printed where so many values lie beyond the percentile: fewer say nothing of it."""
+_PER_TOKEN: tuple[Metric, ...] = ("itl", "chunk_gap")
 _PEAK_S = 1.0
 _AT_ONCE = 1 << 16
 
@@ -49,6 +48,8 @@ class Latency:
     count: int
     mean_s: float
     percentiles: tuple[Percentile, ...]
+    mean_ends_s: tuple[float, float] | None = None
+    """95 % of the mean, of a value a request; none for those a token, of which there may be millions."""
 
     def at(self, percent: int) -> float:
         return next((each.value for each in self.percentiles if each.percent == percent), float("nan"))
@@ -72,6 +73,9 @@ class Summary:
     flight: Flight
     cached_share: float
     mismatch: Mismatch
+    mean_prompt_tokens: float
+    """Of the measured requests that went well; NaN where there is none, as are the output tokens."""
+    mean_output_tokens: float
 
     def latency(self, metric: Metric) -> Latency | None:
         return next((each for each in self.latencies if each.metric == metric), None)
@@ -117,6 +121,8 @@ def summarise(
         flight_of(table, outcomes, window),
         int(table.cached_tokens[ok].sum()) / prompts if prompts else 0.0,
         mismatch_of(outcomes),
+        prompts / int(ok.sum()) if ok.any() else float("nan"),
+        float(table.output_tokens[ok].mean()) if ok.any() else float("nan"),
     )
 
 
@@ -162,15 +168,12 @@ def _latencies(table: RequestTable, inside: Booleans, blocks: int) -> Iterator[L
 
 def _gaps(times_s: Floats, gaps_s: Floats, tokens: Ints, blocks: int) -> Iterator[Latency]:
     """Between tokens, and between chunks where some hold several. Takes the columns, of which it keeps no copy."""
-    import numpy as np
-
     if not (tokens > 1).any():
         del tokens
         yield _latency("itl", times_s, gaps_s, blocks)
         return
     chunks = _latency("chunk_gap", times_s, gaps_s, blocks)
-    gaps_s /= tokens
-    times_s, gaps_s = np.repeat(times_s, tokens), np.repeat(gaps_s, tokens)
+    times_s, gaps_s = metrics.token_gaps(times_s, gaps_s, tokens)
     del tokens
     yield _latency("itl", times_s, gaps_s, blocks)
     yield chunks
@@ -188,4 +191,5 @@ def _latency(metric: Metric, times_s: Floats, values: Floats, blocks: int) -> La
     for percent, value, low, high in percentile_ends(times_s, values, PERCENTS, blocks):
         enough = len(values) * (1 - percent / 100) >= FEWEST_BEYOND
         made.append(Percentile(percent, value, low if enough else None, high if enough else None))
-    return Latency(metric, len(values), float(values.mean()), tuple(made))
+    ends = None if metric in _PER_TOKEN else mean_ends(times_s, values, blocks)
+    return Latency(metric, len(values), float(values.mean()), tuple(made), ends)

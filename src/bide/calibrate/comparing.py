@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ _OTHER_LENGTHS = 0.1
 _RATES = ("requests_per_s", "output_tokens_per_s")
 _BEHIND = 0.05
 """A server that answers so much less than it is sent cannot keep up: what it does answer is its own."""
+_CHANCE = 2.0
+"""Standard deviations, each one over the root of the number of requests, by which few may fall short by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +140,16 @@ def _matched(first: Sequence[Side], second: Sequence[Side]) -> tuple[list[Pair],
     for one in first:
         found = next((two for two in left if _same_load(one, two)), None)
         if found is None:
-            alone.append(f"{one.name}: {_load(one)}")
+            alone.append(_with_load(one))
             continue
         left.remove(found)
         pairs.append(_pair(one, found))
-    return pairs, [*alone, *(f"{two.name}: {_load(two)}" for two in left)]
+    return pairs, [*alone, *(_with_load(two) for two in left)]
+
+
+def _with_load(side: Side) -> str:
+    """A measured side's name says its load already."""
+    return side.name if side.what == "measured" else f"{side.name}: {_load(side)}"
 
 
 def _same_load(one: Side, two: Side) -> bool:
@@ -168,7 +176,8 @@ def _keeps_up(side: Side) -> bool:
     answered = side.figures.get(("requests_per_s", None))
     if side.kind != "requests_per_s" or not side.level or answered is None:
         return False
-    return answered.value >= side.level * (1 - _BEHIND)
+    few = _CHANCE / math.sqrt(side.run.completed) if side.run is not None and side.run.completed else 0.0
+    return answered.value >= side.level * (1 - max(_BEHIND, few))
 
 
 def _percents(side: Side, metric: str) -> list[float | None]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 from bide.calibrate.left_out import FEWEST_LEVELS, levels
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 _FAR_OFF = 0.5
 """Before a fit: a profile that is so far off says that something else was measured than was said."""
+_FAR_LEFT_OUT, _STANDS_OUT = 0.2, 4.0
+"""As logarithms, and times the median: from here on one level makes the interval."""
 _SAID_LITTLE = 0.5
 """A term (or, as relative error, a coefficient) of which the runs took away less is hardly known."""
 
@@ -34,13 +38,30 @@ def doubts(made: Calibration, usable: Sequence[Usable]) -> list[str]:
                 "the profile was {off:.0%} off in {metric} before: check that GPU, model, tp and formats are those"
             )
             found.append(text.format(off=off, metric=metric.removesuffix("_s").upper()))
-    found += _unknown(made)
+    found += [*_alone(made), *_unknown(made)]
     versions = {
         str(each.run.deployment["engine_version"]) for each in usable if each.run.deployment.get("engine_version")
     }
     if len(versions) > 1:
         found.append(_("runs of several engine versions: {versions}").format(versions=", ".join(sorted(versions))))
     return found
+
+
+def _alone(made: Calibration) -> Iterator[str]:
+    """A level that no other stands for: left out it is far off, and the interval of every load is as wide."""
+    for metric in made.measured_metrics:
+        pairs = [
+            (each.left_out.get(metric), each.point.observed.get(metric), each.used.run.name) for each in made.points
+        ]
+        errors = sorted((abs(math.log(x / y)), name) for x, y, name in pairs if x and y and math.isfinite(x) and x > 0)
+        if len(errors) < FEWEST_LEVELS:
+            continue
+        worst, name = errors[-1]
+        if worst > max(_FAR_LEFT_OUT, _STANDS_OUT * median(error for error, _name in errors)):
+            text = _(
+                "the interval of {metric} is so wide for {load} alone, which no other level tells: measure near it too"
+            )
+            yield text.format(metric=metric.removesuffix("_s").upper(), load=name)
 
 
 def _unknown(made: Calibration) -> list[str]:

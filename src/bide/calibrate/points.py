@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -129,11 +129,3 @@ def _kind(name: str) -> LoadKind:
     if name not in kinds:
         raise BadInput("load", name, _("one of {names}").format(names=", ".join(kinds)))
     return name
-
-
-def write_points(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    """Write rows with the columns above; what is None is left empty."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bide import metrics
+from bide.bench.formats.faults import unknown_load
 from bide.bench.formats.values import Metric, Run
 from bide.bench.window import measured, window_of
 from bide.calibrate.points import Measured
+from bide.calibrate.twins import twins
 from bide.errors import BideError
 from bide.facts.deployment import SPLIT_KEYS, Deployment
 from bide.facts.gpus import UNLISTED, find_gpu
@@ -48,12 +50,19 @@ class LeftOut:
 
 
 def sorted_out(runs: Sequence[Run], deployment: Deployment, forced: bool = False) -> tuple[list[Usable], list[LeftOut]]:
-    """The runs that a fit may use, and the others. `forced`: doubts are notes, as long as there are figures."""
-    usable, left = [], []
-    for run in runs:
+    """The runs that a fit may use, and the others. `forced`: doubts are notes, as long as there are figures.
+
+    What is there twice counts once, forced or not.
+    """
+    usable, left, again = [], [], twins(runs)
+    for place, run in enumerate(runs):
+        if place in again:
+            text = _("the same requests as in {source}: they count once")
+            left.append(LeftOut(run, (text.format(source=runs[again[place]].source),)))
+            continue
         doubts, gaps = list(_doubts(run, deployment)), list(_gaps(run))
         if gaps or (doubts and not forced):
-            left.append(LeftOut(run, (*gaps, *doubts)))
+            left.append(LeftOut(run, tuple(dict.fromkeys((*gaps, *doubts)))))
             continue
         notes = [*doubts, *(fault.text for fault in run.faults if fault.grave != "unusable")]
         usable.append(Usable(run, _point(run, deployment), tuple(dict.fromkeys(notes))))
@@ -65,7 +74,7 @@ def _gaps(run: Run) -> Iterator[str]:
     if not run.prompt_tokens or not run.output_tokens:
         yield _("the result does not say how long prompts and answers were")
     if run.load.kind == "unknown" or not run.load.value:
-        yield _("the result does not say what load was asked for")
+        yield unknown_load().text
     elif not observed(run):
         yield _("no latency or throughput in it can be believed")
 
@@ -80,6 +89,10 @@ def _doubts(run: Run, deployment: Deployment) -> Iterator[str]:
     drafts = any(fault.code == "speculative" for fault in run.faults)
     if drafts and not deployment.speculative_tokens:
         yield _("speculative decoding was on and the deployment does not say so: --speculative-tokens")
+    tokens = (run.prompt_tokens or 0.0) + (run.output_tokens or 0.0)
+    if tokens > deployment.max_model_len:
+        text = _("prompt and answer had {n:,.0f} tokens, and this deployment takes {most:,}: --max-model-len")
+        yield text.format(n=tokens, most=deployment.max_model_len)
     if _grows(run):
         yield _("the server did not keep up: times grow as long as the run goes on")
 

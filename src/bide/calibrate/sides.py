@@ -73,7 +73,7 @@ def _schema(path: Path) -> str:
 
 
 def measured_side(run: Run) -> Side:
-    """A run's figures, but for those that a fault spoils; a mean's interval is 1.96 standard errors."""
+    """A run's figures, but for those that a fault spoils."""
     found: dict[tuple[str, float | None], Value] = {}
     for metric in run.latency:
         figures = run.trusted(metric)
@@ -98,15 +98,21 @@ def measured_side(run: Run) -> Side:
 def _values(figures: Figures) -> dict[float | None, Value]:
     found: dict[float | None, Value] = {}
     if figures.mean_s is not None:
-        off = None
-        if figures.std_s is not None and figures.count:
-            off = 1.96 * figures.std_s / figures.count**0.5
-        ends = (None, None) if off is None else (figures.mean_s - off, figures.mean_s + off)
-        found[MEAN] = Value(figures.mean_s, *ends)
+        found[MEAN] = Value(figures.mean_s, *_mean_ends(figures, figures.mean_s))
     for percent, value in figures.percentiles.items():
         low, high = figures.intervals.get(percent, (None, None))
         found[percent] = Value(value, low, high)
     return found
+
+
+def _mean_ends(figures: Figures, mean_s: float) -> tuple[float, float] | tuple[None, None]:
+    """As the result says, else 1.96 standard errors: too narrow where requests wait together, and all there is."""
+    if figures.mean_ends_s is not None:
+        return figures.mean_ends_s
+    if figures.std_s is None or not figures.count:
+        return None, None
+    off_s = 1.96 * figures.std_s / figures.count**0.5
+    return mean_s - off_s, mean_s + off_s
 
 
 def predicted_sides(measured: list[Side], deployment: Deployment, profile: Path | None) -> list[Side]:

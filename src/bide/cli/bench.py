@@ -51,13 +51,15 @@ def command(
     made, journal = _measured(url, asked)
     if made.cells[-1].interrupted and not any(cell.outcomes for cell in made.cells):
         raise KeyboardInterrupt  # cut short before there was anything to show
-    if as_json:
-        print_json("bench", made.to_dict())
-    else:
-        _print(made)
-    _write_all(made, output, vllm_json)
-    if journal is not None:
-        _say_where(made, journal)
+    try:
+        if as_json:
+            print_json("bench", made.to_dict())
+        else:
+            _print(made)
+        _write_all(made, output, vllm_json)
+    finally:  # whatever becomes of the report, a second Ctrl-C too: the measurement is there
+        if journal is not None:
+            _say_where(made, journal)
     return _exit_code(made)
 
 
@@ -174,4 +176,7 @@ def _selftest(as_json: bool) -> int:
         say(text)
     click.echo()
     print_table(*words.selftest_table(found))
+    click.echo()
+    for text in words.selftest_notes():
+        say(text, hang=2)
     return 0

@@ -32,7 +32,7 @@ class Live:
         if self._bar is None:
             self._plainly(number, load, going)
             return
-        from bide.report.bench_text import progress, share_done
+        from bide.report.bench_progress import progress, share_done
 
         if self._task is None:
             self._bar.start()
@@ -49,7 +49,7 @@ class Live:
 
     def _plainly(self, number: int, load: Load, going: Going) -> None:
         """For a log: the first time after half a minute, so that short runs say nothing."""
-        from bide.report.bench_text import progress
+        from bide.report.bench_progress import progress
 
         cell, due_s = self._next
         if number != cell:

@@ -33,6 +33,7 @@ _NEEDED = ("fastapi", "uvicorn", "nicegui", "python_multipart")
 @click.option("--open/--no-open", "opened", default=None, help=_("Open a browser (where there is a terminal)."))
 @click.option("--cors", multiple=True, metavar="ORIGIN", help=_("A site whose pages may ask the API. Repeatable."))
 @click.option("--allow-host", multiple=True, metavar="NAME", help=_("A name that clients use for it. Repeatable."))
+@click.option("--trusted-proxy", multiple=True, metavar="ADDRESS", help=_("Whose X-Forwarded-For counts. Repeatable."))
 @click.option("--upload-limit", type=BYTES, metavar="SIZE", help=_("Of an uploaded file (64MiB)."))
 @click.option("--job-memory", type=BYTES, metavar="SIZE", help=_("Of each process of a job (4GiB)."))
 @click.option("--job-time", type=_SECONDS, metavar="TIME", help=_("Of a job (15min)."))
@@ -45,6 +46,7 @@ def command(
     opened: bool | None,
     cors: Sequence[str],
     allow_host: Sequence[str],
+    trusted_proxy: Sequence[str],
     upload_limit: float | None,
     job_memory: float | None,
     job_time: float | None,
@@ -62,7 +64,7 @@ def command(
         "jobs_at_once": jobs,
     }
     limits = Limits(**{name: value for name, value in asked.items() if value is not None})  # type: ignore[arg-type]
-    settings = Settings(host, port, token, hub, tuple(cors), tuple(allow_host), limits)
+    settings = Settings(host, port, token, hub, tuple(cors), tuple(allow_host), tuple(trusted_proxy), limits)
     serve(settings, lambda address: _ready(address, opened, token))
 
 

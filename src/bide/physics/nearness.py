@@ -7,6 +7,7 @@ from typing import Literal
 
 from bide.facts.deployment import Deployment
 from bide.i18n import _, translated
+from bide.physics.own import identity
 from bide.physics.profile import Profile, Spread
 from bide.physics.reached import era
 from bide.sourced import Assumption
@@ -67,7 +68,22 @@ def nearness_text(profile: Profile, deployment: Deployment) -> str:
         "gpu": _("it holds no run on {gpu}: shares of its peaks are those of the nearest kind of GPU"),
         "far": _("it holds no run on hardware like {gpu}: the interval is a guess"),
     }
-    return texts[nearness(profile, deployment)].format(gpu=gpu)
+    text = texts[nearness(profile, deployment)].format(gpu=gpu)
+    return f"{text}; {other}" if (other := _fitted_elsewhere(profile, deployment)) else text
+
+
+def _fitted_elsewhere(profile: Profile, deployment: Deployment) -> str:
+    """What a profile of one's own was fitted to, where that is another deployment, and what of it holds here."""
+    own = profile.own
+    if own is None or not (own.terms or own.law) or own.fitted(deployment):
+        return ""
+    here = identity(deployment)
+    other = ", ".join(f"{key} {value}" for key, value in own.of.items() if key != "shape" and here.get(key) != value)
+    if own.terms and own.same_engine(deployment):
+        return _("its terms were fitted to another deployment ({other}), whose interval does not hold here").format(
+            other=other
+        )
+    return _("what was fitted is of another deployment ({other}) and is not used here").format(other=other)
 
 
 def step_assumption(profile: Profile, deployment: Deployment) -> Assumption:

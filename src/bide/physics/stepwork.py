@@ -38,7 +38,6 @@ _SUMS_PER_LAYER = 2
 """All-reduces of tensor parallelism: after attention and after the MLP."""
 _MLA_HEAD = (128, 128)
 """Prefill expands a latent into heads with keys of 128, the rope part and values of 128: DeepSeek, Kimi."""
-_WIDER = ("fp4", "fp8", "int8", "bf16", "fp16")
 _FOUR_BITS = ("mxfp4", "nvfp4", "int4", "awq", "gptq", "bnb")
 _SLOWEST_LINK_BYTES_PER_S = 1e9
 """Of a card without a link: its GPUs cannot serve one model together, and nothing is sent."""

@@ -88,14 +88,6 @@ def _weigh(model: Same[Model], quantisation: Same[Quantisation | None], dtype: s
     return Weights(tuple(ComponentWeights(*key, int(count), round(size)) for key, (count, size) in sums.items()))
 
 
-def active_parameters(model: Model) -> int:
-    """Parameters that one token passes through: without an untied input embedding, drafts and encoders.
-
-    Model cards often count the input embedding too.
-    """
-    return sum(round(t.parameters * active_fraction(model, t, 1)) for t in model.tensors if is_read(model, t))
-
-
 def distinct_experts(experts: int, per_token: int, tokens: float) -> float:
     """Experts that `tokens` tokens are expected to touch, each choosing `per_token` of `experts` evenly.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bide.i18n import _, numeral
 from bide.plan.question import Goodput, Limit, Question, Service
-from bide.units import format_seconds
+from bide.units import format_rate, format_seconds
 
 Put = Callable[[Question], Question]
 
@@ -71,7 +71,7 @@ def _inputs() -> tuple[_Input, ...]:
         _Input(
             _("peak"),
             ("peak_rps", "peak_from"),
-            lambda s: _("{rps:.4g} requests/s").format(rps=s.traffic.peak_rps),
+            lambda s: format_rate(s.traffic.peak_rps, 4),
             "traffic",
         ),
         _Input(_("growth"), ("growth",), lambda s: "x " + numeral(s.traffic.growth, "g"), "traffic"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -16,6 +17,11 @@ Way = TypeVar("Way")
 def bill_of(option: Option) -> Bill:
     """What an option weighs."""
     return int(option.cost is None), option.cost.usd_per_hour if option.cost else 0.0, option.gpus
+
+
+def rank_of(option: Option) -> tuple[Bill, float]:
+    """What an option weighs; of those that weigh the same, the one that needs fewer GPUs to be sure comes first."""
+    return bill_of(option), math.inf if option.gpus_surely is None else option.gpus_surely
 
 
 def bill_of_all(options: Sequence[Option]) -> Bill:
@@ -35,7 +41,7 @@ def cheapest_of(offers: Sequence[Sequence[Way]], max_gpus: int, bill: Callable[[
     """The cheapest pick of one way from each offer with at most `max_gpus` in all; None where there is none.
 
     Picks that another one beats in both cost and GPUs are dropped service by service, so the exact
-    optimum is found without trying every combination.
+    optimum is found without trying every combination. Of ways that weigh the same, the first of an offer is picked.
     """
     picks: list[tuple[Bill, tuple[Way, ...]]] = [((0, 0.0, 0), ())]
     for offer in offers:

@@ -25,15 +25,11 @@ _MILLION = 1e6
 
 @dataclass(frozen=True, slots=True)
 class GpuPrice:
-    """USD for one GPU for one hour as it is paid, and who asks it. `list_usd_per_hour` is before `multiplier`."""
+    """USD for one GPU for one hour as it is paid, and who asks it. `multiplier`: of the price that is asked."""
 
     usd_per_hour: float
     source: Source
     multiplier: float = 1.0
-
-    @property
-    def list_usd_per_hour(self) -> float:
-        return self.usd_per_hour / self.multiplier
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from bide.simulate.operating import Bound
 class Reading:
     """What one replica does at a rate, simulated.
 
-    Latencies are what 95 of 100 runs as long, of the same traffic on other days, stay below (`plan.trial`).
+    Latencies are what 95 of 100 runs as long, of the same traffic on other days, stay below (`plan.bounded`).
     """
 
     requests_per_s: float

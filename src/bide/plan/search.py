@@ -7,6 +7,7 @@ load never takes fewer GPUs, and another kind of GPU to choose from never costs 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from bide.physics.profile import Profile, load_profile
 from bide.plan.answer import Plan, ServicePlan
 from bide.plan.both_offers import offer_of
 from bide.plan.cheapest import Field
-from bide.plan.choice import bill_of
+from bide.plan.choice import rank_of
 from bide.plan.cost import HOURS_PER_MONTH, price_of
 from bide.plan.details import detailed
 from bide.plan.findings import FrontierPoint, Tried
@@ -122,7 +123,7 @@ class _Watched:
     def say(self) -> None:
         self._told = max(self._told, self._finished + self._begun)
         best = tuple(
-            min((option for one in results for option in one.options), key=bill_of, default=None)
+            min((option for one in results for option in one.options), key=rank_of, default=None)
             for results in self.found
         )
         candidates = sum(one.candidates for results in self.found for one in results)
@@ -145,7 +146,7 @@ def _offers(question: Question, terms: Terms, run: Runner, watched: _Watched) ->
 
 
 def _offer(service: Service, results: Sequence[GpuOffer], hardware: Hardware, seconds: float) -> Offer:
-    options = sorted((option for one in results for option in one.options), key=bill_of)
+    options = sorted((option for one in results for option in one.options), key=rank_of)
     rejections = [rejection for one in results for rejection in one.rejections]
     if not options and not rejections:
         rejections = [_no_group(service, hardware)]
@@ -213,7 +214,7 @@ def _frontier(service: Service, found: Offer, hardware: Hardware) -> list[tuple[
 
 
 def _point(wait: Wait, number: int, found: Offer, hardware: Hardware) -> FrontierPoint:
-    best: tuple[tuple[int, float, int], FrontierPoint] | None = None
+    best: tuple[tuple[int, float, int, float], FrontierPoint] | None = None
     for result in found.by_gpu:
         reached = result.reached[number]
         if reached.gpus is None:
@@ -222,9 +223,9 @@ def _point(wait: Wait, number: int, found: Offer, hardware: Hardware) -> Frontie
         usd = price.usd_per_hour * reached.gpus if price else None
         month = None if usd is None else usd * HOURS_PER_MONTH
         point = FrontierPoint(wait.measure, wait.seconds, reached.name, reached.gpus, reached.gpus_surely, month)
-        bill = (int(usd is None), usd or 0.0, reached.gpus)
-        if best is None or bill < best[0]:
-            best = bill, point
+        rank = (int(usd is None), usd or 0.0, reached.gpus, reached.gpus_surely or math.inf)
+        if best is None or rank < best[0]:
+            best = rank, point
     return best[1] if best else FrontierPoint(wait.measure, wait.seconds, "", None, None, None)
 
 

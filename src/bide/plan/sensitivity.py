@@ -26,6 +26,7 @@ from bide.plan.option import Option
 from bide.plan.question import Service
 from bide.runners import done
 from bide.simulate.replica_setup import ReplicaSetup
+from bide.units import format_rate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,10 +94,9 @@ class Sensitivity(Generic[S]):
 
     def _asked(self) -> Iterator[Swing]:
         """The load, and the patience."""
-        text = _("{rate:.4g} requests/s")
         rate = self.service.traffic.planned_rps
         ends = [self._loaded(factor) for factor in (_LOW, _HIGH)]
-        yield self._swing(_("load"), [text.format(rate=rate * factor) for factor in (_LOW, _HIGH)], ends)
+        yield self._swing(_("load"), [format_rate(rate * factor, 4) for factor in (_LOW, _HIGH)], ends)
         longer, shorter = (
             self._sized(self._fleets, tuple(ask.scaled(factor) for ask in asks_of(self.service)))
             for factor in (_HIGH, _LOW)

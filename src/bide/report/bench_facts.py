@@ -68,9 +68,12 @@ def _failed(cell: Cell) -> Iterator[tuple[str, str]]:
 
 def _client(cell: Cell) -> str:
     health = cell.health
-    text = _(
-        "loop lag p99 {lag}, due to written p99 {sent}, {cpu:.0%} of a core in each of {n} processes;"
-        " {open:,} connections, {stale:,} found closed and sent again, {retried:,} retries"
+    text = ngettext(
+        "loop lag p99 {lag}, due to written p99 {sent}, {n} process with {cpu:.0%} of a core;"
+        " {open:,} connections, {stale:,} found closed and sent again, {retried:,} retries",
+        "loop lag p99 {lag}, due to written p99 {sent}, {n} processes with {cpu:.0%} of a core each;"
+        " {open:,} connections, {stale:,} found closed and sent again, {retried:,} retries",
+        health.processes,
     )
     spared = ngettext(
         "; {n} core is left to the server, which is on this machine",

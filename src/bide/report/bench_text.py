@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from bide.bench.loads import Load
-from bide.bench.measure import Going
+from bide.bench.objectives import parse_objectives, unsure
 from bide.bench.result import Bench, Cell
 from bide.bench.summary import Metric, Percentile
+from bide.figures import FEWEST_BEYOND
 from bide.i18n import _, ngettext, numeral
+from bide.units import format_rate
 
 _SAID: tuple[Metric, ...] = ("ttft", "tpot", "e2e")
 
@@ -39,55 +42,22 @@ def load_text(load: Load) -> str:
     if load.kind == "closed":
         text = ngettext("{n:,} user", "{n:,} users", load.concurrency or 0).format(n=load.concurrency)
     elif load.kind == "open":
-        text = _("{rate:.4g} requests/s").format(rate=load.rate)
+        text = format_rate(load.rate or 0.0, 4)
     else:
-        text = _("trace at {rate:.4g} requests/s").format(rate=load.rate) if load.rate else _("trace")
+        text = _("trace at {rate}").format(rate=format_rate(load.rate, 4)) if load.rate else _("trace")
     return (
         text if load.ramp_from is None else _("{first:.4g} growing to {text}").format(first=load.ramp_from, text=text)
     )
 
 
-def progress(number: int, load: Load, going: Going) -> str:
-    """One line while it goes."""
-    ordered = sorted(going.ttft_s)
-    ttft = (
-        _("TTFT p50 {p50} p95 {p95}").format(
-            p50=duration(ordered[len(ordered) // 2]), p95=duration(ordered[int(0.95 * (len(ordered) - 1))])
-        )
-        if ordered
-        else ""
-    )
-    text = _(
-        "{cell}: {load}, {s:.0f} s, {n:,} done ({rate:.1f}/s), {flying:,} in flight, {bad} failed of the last; {ttft}"
-    )
-    return text.format(
-        cell=number + 1,
-        load=load_text(load),
-        s=going.elapsed_s,
-        n=going.finished,
-        rate=going.finished / going.elapsed_s if going.elapsed_s > 0 else 0.0,
-        flying=going.in_flight,
-        bad=going.failed,
-        ttft=ttft,
-    )
-
-
-def share_done(load: Load, going: Going) -> float | None:
-    """Of the level: by requests or by time, whichever ends it; None for a trace, whose end is not said."""
-    shares = []
-    if load.requests:
-        shares.append(going.finished / load.requests)
-    if load.duration_s:
-        shares.append(going.elapsed_s / load.duration_s)
-    return min(1.0, max(shares)) if shares else None
-
-
 def shown_cell(made: Bench) -> Cell:
-    """The cell that is shown in full: the best of a search, the knee of a sweep, else the last."""
+    """The cell that is shown in full: the best of a search, the knee of a sweep, else the last that came to its end."""
     chosen = made.found.get("slo", {}).get("highest_cell")
     if chosen is None:
         chosen = made.found.get("knee", {}).get("cell")
-    return made.cells[-1 if chosen is None else int(chosen)]
+    if chosen is not None:
+        return made.cells[int(chosen)]
+    return next((cell for cell in reversed(made.cells) if not cell.interrupted), made.cells[-1])
 
 
 def _nothing(cell: Cell) -> str:
@@ -99,11 +69,9 @@ def sentences(made: Bench) -> Iterator[str]:
     """The answer first; then whether it can be believed."""
     cell = shown_cell(made)
     if "slo" in made.found:
-        yield _searched(made)
+        yield from _searched(made)
     elif "knee" in made.found:
-        yield _("The knee is at {load}: beyond it delay grows faster than throughput.").format(
-            load=load_text(cell.load)
-        )
+        yield _knee(made, cell)
     figures = [
         _("{name} p95 {value}").format(name=metric_name(each.metric), value=duration(each.at(95)))
         for each in cell.summary.latencies
@@ -120,17 +88,43 @@ def sentences(made: Bench) -> Iterator[str]:
     )
     if not cell.client_kept_up:
         yield cell.warnings()[0]
+    if any(each.interrupted for each in made.cells):
+        yield _("The run was interrupted: this is what had been measured until then.")
 
 
-def _searched(made: Bench) -> str:
+def _knee(made: Bench, cell: Cell) -> str:
+    """Of the levels that were measured: the highest of them may well have no knee behind it."""
+    if cell.load.level == max(each.load.level for each in made.cells):
+        text = _("The highest level, {load}, still did most for its delay: the knee is there or beyond.")
+    else:
+        text = _("The knee is at {load}: beyond it delay grows faster than throughput.")
+    return text.format(load=load_text(cell.load))
+
+
+def _searched(made: Bench) -> Iterator[str]:
+    """What was found, how sure that is, and whether it was the client that broke the objectives."""
     found = made.found["slo"]
     objectives = found["objectives"]
     if found["highest"] is None:
         reasons = "; ".join(found["reasons"]) or _("the search was cut short")
-        return _("No load that was tried meets {slo}: {reasons}.").format(slo=objectives, reasons=reasons)
+        yield _("No load that was tried meets {slo}: {reasons}.").format(slo=objectives, reasons=reasons)
+    else:
+        yield _edge(made, found)
+        doubts = unsure(shown_cell(made), parse_objectives(objectives))
+        if doubts:
+            text = _("That level may as well break them: {doubts}. A longer --duration tells.")
+            yield text.format(doubts="; ".join(doubts))
+    broken = [each for each in made.cells if each.load.level == found["first_broken"]]
+    if broken and not broken[-1].client_kept_up:
+        text = _("At {load} the client itself did not keep up: the server may do more than this search could tell.")
+        yield text.format(load=load_text(broken[-1].load))
+
+
+def _edge(made: Bench, found: Mapping[str, Any]) -> str:
+    """The highest good level and the lowest bad one."""
     unit = _("users") if made.cells[0].load.kind == "closed" else _("requests/s")
     text = _("The highest load that meets {slo} is {best:.4g} {unit}").format(
-        slo=objectives, best=found["highest"], unit=unit
+        slo=found["objectives"], best=found["highest"], unit=unit
     )
     if found["first_broken"] is None:
         return text + _("; no higher one was tried.")
@@ -151,7 +145,7 @@ def level_table(made: Bench) -> tuple[list[str], list[list[str]]]:
         _("TPOT p95"),
         _("E2E p95"),
         _("failed"),
-        _("hits"),
+        _("cached"),
         "",
     ]
     return headers, [_level(made, cell) for cell in sorted(made.cells, key=lambda each: each.load.level)]
@@ -161,8 +155,6 @@ def _level(made: Bench, cell: Cell) -> list[str]:
     summary = cell.summary
     points: tuple[tuple[Metric, int], ...] = (("ttft", 50), ("ttft", 95), ("tpot", 95), ("e2e", 95))
     latencies = [(summary.latency(metric), percent) for metric, percent in points]
-    mark = _("<- highest") if "slo" in made.found and made.found["slo"]["highest_cell"] == cell.number else ""
-    mark = mark or (_("<- knee") if made.found.get("knee", {}).get("cell") == cell.number else "")
     return [
         load_text(cell.load),
         numeral(summary.completed_per_s, ".4g"),
@@ -171,8 +163,19 @@ def _level(made: Bench, cell: Cell) -> list[str]:
         *(duration(each.at(percent)) if each else "-" for each, percent in latencies),
         numeral(summary.failed, ","),
         numeral(summary.cached_share, ".0%"),
-        mark or ("" if cell.client_kept_up else _("client too slow")),
+        ", ".join(_marks(made, cell)),
     ]
+
+
+def _marks(made: Bench, cell: Cell) -> Iterator[str]:
+    if made.found.get("slo", {}).get("highest_cell") == cell.number:
+        yield _("<- highest")
+    if made.found.get("knee", {}).get("cell") == cell.number:
+        yield _("<- knee")
+    if not cell.client_kept_up:
+        yield _("client too slow")
+    elif cell.summary.window.whole:
+        yield _("short run")
 
 
 def latency_table(cell: Cell) -> tuple[list[str], list[list[str]]]:
@@ -205,8 +208,12 @@ def endnotes(made: Bench, cell: Cell) -> Iterator[str]:
     yield _(
         "- Times count from when a request was due, queueing in the client included; failures are in no percentile."
     )
-    yield _("- ITL is per token; TPOT = (last - first) / (tokens - tokens of the first chunk).")
-    yield _("- 95 % of runs: block bootstrap in time.")
+    yield _(
+        "- TTFT: to the first token; E2E: to the last; TPOT: (last - first) / (tokens - tokens of the first chunk), one"
+        " value a request; ITL: each gap between tokens."
+    )
+    yield _("- 95 % of runs: where the percentile of 95 in 100 such runs would lie (block bootstrap in time)")
+    yield _("- too few: fewer than {n} values lie beyond the percentile.").format(n=FEWEST_BEYOND)
     probe = made.settings.get("probe")
     if probe and not probe["prompt_tokens"]["verified"]:
         yield _("- Prompt lengths are words: the server does not count them.")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bide.calibrate.calibration import Calibration
 from bide.calibrate.log_rows import log_rows, pool_bytes_of
 from bide.calibrate.points import OBSERVED
+from bide.facts.deployment import FORMAT_KEYS, SPLIT_KEYS
 from bide.i18n import _, ngettext, numeral
 from bide.report.simulate_text import duration
 from bide.report.words import rate
@@ -29,7 +30,7 @@ def sentences(made: Calibration) -> Iterator[str]:
         )
     if own.spread:
         text = _("8 in 10 loads that the fit has not seen are expected within {ends}.")
-        ends = [f"{_NAMES[m]} ±{numeral(math.expm1(high), '.0%')}" for m, (_low, high) in own.spread.items()]
+        ends = [f"{_NAMES[m]} {_ends(low, high)}" for m, (low, high) in own.spread.items()]
         yield text.format(ends=", ".join(ends))
     if made.law is not None:
         law = made.law.law
@@ -50,6 +51,12 @@ def sentences(made: Calibration) -> Iterator[str]:
             yield _("The log of {engine} {version} has a pool of {pool} on each GPU.").format(
                 engine=made.log.engine, version=made.log.version or "", pool=format_bytes(pool)
             )
+
+
+def _ends(low: float, high: float) -> str:
+    """Of logarithms: half as long and twice as long are equally far."""
+    text = _("{low} to {high}")
+    return text.format(low=numeral(math.expm1(low), "+.0%"), high=numeral(math.expm1(high), "+.0%"))
 
 
 def _change(made: Calibration, metric: str) -> str:
@@ -177,6 +184,7 @@ def endnotes(made: Calibration) -> Iterator[str]:
     for note, names in seen.items():
         where = "" if len(names) == len(made.points) else f"{', '.join(names)}: "
         yield f"- {where}{note}"
+    yield f"- {_deployment(made)}"
     own = made.profile.own
     if made.law is not None:
         yield f"- {_judged(made)}"
@@ -184,6 +192,16 @@ def endnotes(made: Calibration) -> Iterator[str]:
         yield "- " + _("the terms hold for {engine} on {gpu}, the interval for this deployment alone").format(
             engine=own.of["engine"], gpu=own.of["gpu"]
         )
+
+
+def _deployment(made: Calibration) -> str:
+    """What was fitted to, of which much may come from the files and not from whoever asked."""
+    served, of = made.deployment, made.profile.own.of if made.profile.own is not None else {}
+    split = [f"{key} {of[key]}" for key in SPLIT_KEYS if of.get(key, 1) != 1]
+    formats = [f"{key} {of[key]}" for key in FORMAT_KEYS if of.get(key, "auto") != "auto"]
+    engine = f"{served.engine.name} {served.engine.version_text}"
+    text = _("fitted for {what}, as flags, log and results say it")
+    return text.format(what=", ".join([served.model.name, str(of.get("gpu")), engine, *split, *formats]))
 
 
 def _judged(made: Calibration) -> str:

@@ -103,7 +103,8 @@ def interval(metric: str, value: Value) -> str:
 def endnotes(made: Comparison) -> Iterator[str]:
     """What differs beside the figures, and what has no partner."""
     yield from (f"! {text}" for pair in made.pairs for text in dict.fromkeys(pair.notes))
-    yield from ("- " + _("no partner: {name}").format(name=name) for name in made.alone)
+    if made.alone:
+        yield "- " + _("no partner: {names}").format(names=", ".join(made.alone))
     if any(pair.b.what == "curve" or pair.a.what == "curve" for pair in made.pairs):
         yield "- " + _("predictions are means over requests, with their 10th and 90th percentile over deployments")
     if any(pair.a.run is not None and pair.b.what == "simulation" for pair in made.pairs):
@@ -114,4 +115,9 @@ def endnotes(made: Comparison) -> Iterator[str]:
     if any(row.verdict == "given" for row in made.rows):
         yield "- " + _("given: requests came at a rate of the clients' own and were all answered: no outcome to judge")
     if any(pair.a.what == "measured" for pair in made.pairs):
-        yield "- " + _("measured intervals: 95 % by blocks of time, of means 1.96 standard errors")
+        yield "- " + _(
+            "measured intervals: 95 % by blocks of time; of means of which nothing but the spread is said, 1.96"
+            " standard errors, which is narrow where requests wait together"
+        )
+    if any(row.verdict == "unknown" for row in made.rows):
+        yield "- " + _("?: neither side says how sure that figure is")

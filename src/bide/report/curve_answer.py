@@ -23,14 +23,13 @@ def curves_said(
     assumptions: tuple[Assumption, ...] = (),
 ) -> CurvesSaid:
     """The curves, and those that have none because the model does not fit. `loads`: as for `curve_of`."""
-    from bide.simulate.curve import curve_of
+    from bide.simulate.curve import curves_of
 
-    found, misfits = [], []
-    for deployment, mix in curves:
-        try:
-            found.append(curve_of(deployment, mix, loads, profile, steps))
-        except CannotBeMet as error:
-            misfits.append(Misfit(deployment, mix, str(error)))
+    asked = list(curves)
+    made = curves_of(asked, loads, profile, steps)
+    found = [curve for curve in made if not isinstance(curve, CannotBeMet)]
+    each = zip(asked, made, strict=True)
+    misfits = [Misfit(*one, str(why)) for one, why in each if isinstance(why, CannotBeMet)]
     return said(found, misfits, explained=explain, assumptions=assumptions)
 
 

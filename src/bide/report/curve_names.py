@@ -8,6 +8,7 @@ from bide.facts.deployment import FORMAT_KEYS, KNOBS, Deployment
 from bide.i18n import _, ngettext, numeral
 from bide.report.words import cards, engine_name
 from bide.simulate.operating import Load, Mix
+from bide.units import format_rate
 
 _SETTINGS = ("ep", *FORMAT_KEYS, *KNOBS, "pool_bytes_per_gpu")
 """All but what `cards` says."""
@@ -62,8 +63,9 @@ def lengths(mix: Mix) -> str:
 
 def load_name(load: Load) -> str:
     """`1 client`, `2.5 requests/s`, `a batch of 64`."""
+    if load.kind == "requests_per_s":
+        return format_rate(load.value, 10)
     value = numeral(load.value, ",.10g")
     if load.kind == "concurrency":
         return ngettext("{n} client", "{n} clients", round(load.value)).format(n=value)
-    text = _("{n} requests/s") if load.kind == "requests_per_s" else _("a batch of {n}")
-    return text.format(n=value)
+    return _("a batch of {n}").format(n=value)

@@ -8,8 +8,9 @@ from bide.i18n import _, numeral
 from bide.interval import spanning
 from bide.report.curve_names import lengths, load_name
 from bide.report.curve_said import STREAMING_TPOT_S, STREAMING_TTFT_S, CurvesSaid, best, headline
-from bide.report.words import listed, place, rate, rounded, seconds, span, usd
+from bide.report.words import listed, place, rounded, seconds, span, usd
 from bide.simulate.operating import Bound, Curve, Point
+from bide.units import format_rate
 
 
 def sentences(said: CurvesSaid) -> Iterator[str]:
@@ -23,8 +24,8 @@ def sentences(said: CurvesSaid) -> Iterator[str]:
 def _alone(curve: Curve) -> Iterator[str]:
     point = headline(curve)
     if point.bound == "unstable":
-        text = _("{load} cannot be held: at most {most} requests/s, {tokens} output tokens/s per GPU.")
-        most = rate(point.highest_requests_per_s)
+        text = _("{load} cannot be held: at most {most}, {tokens} output tokens/s per GPU.")
+        most = format_rate(point.highest_requests_per_s)
         yield text.format(load=_capital(load_name(point.load)), most=most, tokens=tokens(curve, point))
     else:
         yield _("{load}: {figures}.").format(load=_at(curve, point), figures=_figures(curve, point))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.plan.answer import Plan, ServicePlan
 from bide.plan.findings import Verified
 from bide.plan.measured.capacity import measured_of
@@ -12,7 +12,8 @@ from bide.report.plan_ladders import brief_ladder, ladders
 from bide.report.plan_measured import whole_text
 from bide.report.plan_parts import Section
 from bide.report.plan_pools import cards_lines, fewer_text, pair_text
-from bide.report.words import count, listed, rate, short_name, so_many_gpus, so_many_replicas, span
+from bide.report.words import count, listed, short_name, so_many_gpus, so_many_replicas, span
+from bide.units import format_rate, plural
 
 
 def cards_step(plan: Plan, service: ServicePlan) -> Section:
@@ -32,8 +33,10 @@ def cards_step(plan: Plan, service: ServicePlan) -> Section:
 
 
 def _answer(plan: Plan, service: ServicePlan, option: Option) -> str:
-    text = _("{planned} requests/s take {replicas}: {gpus}.").format(
-        planned=rate(service.service.traffic.planned_rps),
+    planned = service.service.traffic.planned_rps
+    text = ngettext("{planned} takes {replicas}: {gpus}.", "{planned} take {replicas}: {gpus}.", plural(planned))
+    text = text.format(
+        planned=format_rate(planned),
         replicas=so_many_replicas(option.replicas),
         gpus=_gpu_count(option.needed_gpus),
     )
@@ -86,8 +89,12 @@ def fleet_run(proof: Verified) -> str:
         holds=_("It holds.") if proof.met else _("It does not hold: this is as many as are allowed."),
     )
     if proof.added:
-        more = so_many_replicas(proof.added)
-        said += " " + _("{more} of them were added because fewer did not hold together.").format(more=more)
+        more = ngettext(
+            "{n:,} of them was added because fewer did not hold together.",
+            "{n:,} of them were added because fewer did not hold together.",
+            proof.added,
+        )
+        said += " " + more.format(n=proof.added)
     if proof.overtaken:
         first = _("Chosen first, and dearer once run whole: {names}.")
         said += " " + first.format(names=listed(proof.overtaken))

@@ -54,7 +54,7 @@ def effects_table(diff: PlanDiff) -> Table:
 
 def _rows(effect: Effect, explained: bool) -> list[list[str]]:
     """Changes that cannot be told apart share one effect, on the last of them."""
-    rows = [[_named(change), _short(change.old), _short(change.new), "", "", ""] for change in effect.changes]
+    rows = [[_named(change), *_from_to(change), "", "", ""] for change in effect.changes]
     if rows and explained:
         rows[-1][3:] = [_more_gpus(effect), _more_usd(effect), _answer(effect.after)]
     return rows
@@ -62,6 +62,17 @@ def _rows(effect: Effect, explained: bool) -> list[list[str]]:
 
 def _named(change: Change) -> str:
     return f"{change.service}: {change.input}" if change.service else change.input
+
+
+def _from_to(change: Change) -> tuple[str, str]:
+    """Both shortly, and never alike: two files of one name, or long texts that differ at their end."""
+    old, new = _short(change.old), _short(change.new)
+    if change.old == change.new:
+        return old, _("{same} (other contents)").format(same=new)
+    if old == new:
+        end = _LONGEST - 1
+        return f"…{change.old[-end:]}", f"…{change.new[-end:]}"
+    return old, new
 
 
 def _short(text: str) -> str:

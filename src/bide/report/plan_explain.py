@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bide.facts.deployment import Deployment
-from bide.i18n import _
+from bide.i18n import _, ngettext
 from bide.plan.answer import Plan, ServicePlan
 from bide.plan.cost import HOURS_PER_MONTH, Cost
 from bide.plan.measured.capacity import measured_of
@@ -158,7 +158,11 @@ def _kept(option: Option) -> str:
 def _added(plan: ServicePlan) -> str:
     if plan.verified is None or not plan.verified.added:
         return ""
-    return _("; {n} of them were added for the whole fleet").format(n=plan.verified.added)
+    added = plan.verified.added
+    text = ngettext(
+        "; {n} of them was added for the whole fleet", "; {n} of them were added for the whole fleet", added
+    )
+    return text.format(n=added)
 
 
 def _cost(cost: Cost) -> Iterable[str]:

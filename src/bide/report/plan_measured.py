@@ -14,6 +14,7 @@ from bide.plan.question import Goodput, MeasuredReplica
 from bide.report.plan_asked import Asked, asked_of, shown_of
 from bide.report.plan_parts import Table
 from bide.report.words import count, listed, rate, seconds
+from bide.units import format_rate
 
 _TOP = 0.98
 """A grid's step below the highest load that was measured."""
@@ -32,7 +33,7 @@ def carries_text(option: Option, measured: MeasuredReplica) -> str:
     kept = option.kept_rps.mid if option.kept_rps else None
     if kept is None:
         return text
-    text += " " + _("It keeps the patience up to {kept} requests/s.").format(kept=rate(kept))
+    text += " " + _("It keeps the patience up to {kept}.").format(kept=format_rate(kept))
     if kept >= _TOP * levels[-1].requests_per_s:
         text += " " + _("More was not measured: it may bear more.")
     return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bide.i18n import _, numeral
+from bide.i18n import _, ngettext, numeral
 from bide.plan.answer import Plan, ServicePlan
 from bide.plan.disaggregated.cell import STEP, part_of
 from bide.plan.disaggregated.pair import Pair
@@ -13,6 +13,7 @@ from bide.plan.option import Option, Pools
 from bide.report.plan_answer import surely_text
 from bide.report.plan_asked import asked_of
 from bide.report.words import count, listed, rate, seconds, so_many_gpus
+from bide.units import format_rate, plural
 
 
 def pair_text(pair: Pair) -> str:
@@ -23,10 +24,10 @@ def pair_text(pair: Pair) -> str:
 def card_lines(service: ServicePlan, option: Option, pools: Pools) -> tuple[str, ...]:
     """What a replica of either kind works off, and what a prompt's cache takes on its way."""
     works = _(
-        "A replica that only computes prompts works off {prompts} requests/s, one that only answers {answers}: for one "
+        "A replica that only computes prompts works off {prompts}, one that only answers {answers}: for one "
         "that computes there is work for {ratio} that answer."
     ).format(
-        prompts=rate(pools.prompts_rps.mid),
+        prompts=format_rate(pools.prompts_rps.mid),
         answers=rate(pools.answers_rps.mid),
         ratio=numeral(pools.prompts_rps.mid / pools.answers_rps.mid, ".2g"),
     )
@@ -43,20 +44,25 @@ def card_lines(service: ServicePlan, option: Option, pools: Pools) -> tuple[str,
 
 def cards_lines(plan: Plan, service: ServicePlan, option: Option, pools: Pools) -> Iterable[str]:
     """How many of each the load takes, and at the ends of the step times."""
-    text = _("{planned} requests/s take {pair} replicas: {gpus}. At the slow end of the step times {slow}.")
+    planned = service.service.traffic.planned_rps
+    text = ngettext(
+        "{planned} takes {pair} replicas: {gpus}. At the slow end of the step times {slow}.",
+        "{planned} take {pair} replicas: {gpus}. At the slow end of the step times {slow}.",
+        plural(planned),
+    )
     most = plan.question.hardware.max_gpus
     surely = surely_text(option.needed_surely_gpus, most)
     slow = _("it takes {gpus} GPUs ({pair})").format(gpus=surely, pair=pair_text(pools.surely)) if pools.surely else ""
     yield text.format(
-        planned=rate(service.service.traffic.planned_rps),
+        planned=format_rate(planned),
         pair=pair_text(pools.pair),
         gpus=so_many_gpus(option.needed_gpus),
         slow=slow or _("not even {most} GPUs are enough").format(most=count(most)),
     )
     yield from _part_lines(option, pools)
     if option.kept_rps:
-        text = _("Together they keep the patience up to {rate} requests/s.")
-        yield text.format(rate=rate(option.kept_rps.mid * option.replicas))
+        text = _("Together they keep the patience up to {rate}.")
+        yield text.format(rate=format_rate(option.kept_rps.mid * option.replicas))
     if option.spare:
         spare = _("{n} more of each for failures and updates: {gpus}.")
         yield spare.format(n=count(option.spare // 2), gpus=so_many_gpus(option.gpus))

@@ -18,6 +18,7 @@ from bide.plan.serving.transfer import Role
 from bide.plan.thresholds import Thresholds
 from bide.report.plan_parts import Section, Table
 from bide.report.words import count, rate, rounded, seconds, so_many_replicas, usd
+from bide.units import format_rate
 
 _NONE = "–"
 
@@ -106,14 +107,14 @@ def _api(api: BreakEven) -> str:
     """On which side of the break-even the service is."""
     text = _(
         "Against an API at {input} and {output} for a million tokens in and out: {api} a month there, {fleet} here. "
-        "Owning pays from {rate} requests/s on, as a mean over the month; here it is {served}: {verdict}"
+        "Owning pays from {rate} on, as a mean over the month; here it is {served}: {verdict}"
     )
     return text.format(
         input=usd(api.price.usd_per_million_input_tokens),
         output=usd(api.price.usd_per_million_output_tokens),
         api=usd(api.api_usd_per_month),
         fleet=usd(api.fleet_usd_per_month),
-        rate=rate(api.requests_per_s),
+        rate=format_rate(api.requests_per_s),
         served=rate(api.served_rps),
         verdict=_api_verdict(api),
     )

@@ -38,7 +38,7 @@ def saving_step(plan: Plan, service: ServicePlan) -> Section:
         tables.append(
             _table(service, streamed, most, _("With a limit on the first token in place of the whole answer."))
         )
-    lines = (*_longer(service), *_streaming(service))
+    lines = (*_longer(service), *_streaming(service), *_not_run_whole(service))
     brief = _briefly(_table(service, _worth_showing(service, whole), most, ""))
     return Section("saving", title, lines, (), tuple(tables), (brief,), lesson)
 
@@ -107,6 +107,18 @@ def _streaming(service: ServicePlan) -> Iterable[str]:
     found = savings([point], asked_point(service))[0]
     text = _("Streamed, with the first token within {limit} ({name}), it takes {fleet}{saved}.")
     yield text.format(limit=_limit(point.seconds), name=name, fleet=_fleet(point), saved=_saved(found))
+
+
+def _not_run_whole(service: ServicePlan) -> Iterable[str]:
+    """Why the limit that was asked for has other GPUs here than in the answer."""
+    asked, option, proof = asked_point(service), service.chosen, service.verified
+    if asked is None or asked.gpus is None or option is None or proof is None or asked.gpus == option.gpus:
+        return
+    text = _(
+        "These fleets are counted from what one replica bears at its share of the load. Only the chosen one is also "
+        "run whole, and that is why it has {gpus} where this table has {counted}."
+    )
+    yield text.format(gpus=so_many_gpus(option.gpus), counted=count(asked.gpus))
 
 
 def _fleet(point: FrontierPoint) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from bide.i18n import _, numeral
 from bide.plan.answer import ServicePlan
@@ -60,7 +60,7 @@ def frontier_chart(
         base.mark_line(color=ACCENT, strokeWidth=2.5),
         base.mark_point(color=ACCENT, filled=True, size=60, opacity=1),
         alt.Chart(rows(named)).mark_text(aria=False, color=INK, dy=-11).encode(x=x, y=y, text=alt.Text("gpus:N")),
-        *_marked(asked, scale, priced, x),
+        *_marked(asked, scale, priced, x, (points[0].seconds * points[-1].seconds) ** 0.5),
         *_against(against, priced),
     ]
     return alt.layer(*layers)
@@ -146,8 +146,8 @@ def _impossible(points: Sequence[FrontierPoint], scale: float) -> list[Any]:
     return [shade, word]
 
 
-def _marked(asked: FrontierPoint | None, scale: float, priced: bool, x: Any) -> list[Any]:
-    """A ring around what was asked for."""
+def _marked(asked: FrontierPoint | None, scale: float, priced: bool, x: Any, middle_s: float) -> list[Any]:
+    """A ring around what was asked for, with words beside it: a handle's line goes through it."""
     import altair as alt
 
     if asked is None or asked.gpus is None:
@@ -163,7 +163,9 @@ def _marked(asked: FrontierPoint | None, scale: float, priced: bool, x: Any) -> 
     )
     base = alt.Chart(data).encode(x=x, y=alt.Y("y:Q", scale=log_scale(10)))
     ring = base.mark_point(color=WARN, size=180, strokeWidth=2.5)
-    return [ring, base.mark_text(aria=False, color=WARN, dy=-17).encode(text=alt.Text("text:N"))]
+    side: Literal["left", "right"]
+    side, dx = ("left", 11) if asked.seconds <= middle_s else ("right", -11)
+    return [ring, base.mark_text(aria=False, color=WARN, align=side, dx=dx, dy=-13).encode(text=alt.Text("text:N"))]
 
 
 def _against(point: FrontierPoint | None, priced: bool) -> list[Any]:

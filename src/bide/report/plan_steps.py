@@ -18,7 +18,7 @@ from bide.report.plan_measured import carries_text, levels_table
 from bide.report.plan_parts import Section
 from bide.report.plan_pools import card_lines
 from bide.report.words import cards, count, listed, rate
-from bide.units import format_bytes, format_gib
+from bide.units import format_bytes, format_gib, format_rate
 from bide.workload.requests import summarise
 
 
@@ -42,11 +42,11 @@ def peak_step(service: ServicePlan) -> Section:
     traffic, work = service.service.traffic, service.service.workload
     prompt, output = summarise(work.prompt_tokens), summarise(work.output_tokens)
     text = _(
-        "{factors} = {planned} requests/s. A request has {prompt} prompt and {output} output tokens on average (95% of "
+        "{factors} = {planned}. A request has {prompt} prompt and {output} output tokens on average (95% of "
         "them at most {prompt95} and {output95}), {total} together."
     ).format(
         factors=factors_text(traffic),
-        planned=rate(traffic.planned_rps),
+        planned=format_rate(traffic.planned_rps),
         prompt=count(prompt.mean),
         output=count(output.mean),
         prompt95=count(prompt.p95),
@@ -63,7 +63,7 @@ def peak_step(service: ServicePlan) -> Section:
 
 def factors_text(traffic: Traffic) -> str:
     """`12 requests/s at the peak x growth 1.2 x margin 1.5`."""
-    text = _("{peak} requests/s at the peak").format(peak=rate(traffic.peak_rps))
+    text = _("{peak} at the peak").format(peak=format_rate(traffic.peak_rps))
     if traffic.growth != 1:
         text += _(" x growth {growth:g}").format(growth=traffic.growth)
     return text + _(" x margin {margin:g}").format(margin=traffic.margin)
@@ -126,12 +126,10 @@ def _rates(rates: Interval) -> str:
 
 
 def _at_its_share(service: ServicePlan, reading: Reading) -> str:
-    text = _(
-        "At its share, {rate} requests/s, {running} run at once and prompts take {share:.0%} of the time: {asked}."
-    )
+    text = _("At its share, {rate}, {running} run at once and prompts take {share:.0%} of the time: {asked}.")
     asked = [f"{each.name} {each.text(reading)}" for each in asked_of(service.service)]
     said = text.format(
-        rate=rate(reading.requests_per_s),
+        rate=format_rate(reading.requests_per_s),
         running=rate(reading.running_requests or 0.0),
         share=reading.prefill_share or 0.0,
         asked=listed(asked),

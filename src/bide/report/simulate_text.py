@@ -10,6 +10,7 @@ from bide.report.words import assumption_line, seconds
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.simulation import Simulation
 from bide.simulate.summary.summarise import Metric, Percentile, Summary
+from bide.units import format_rate
 
 _SURE = ("ttft", "tpot", "e2e")
 
@@ -57,7 +58,7 @@ def _replicas(rules: FleetRules) -> str:
 
 
 def _load(summary: Summary, rules: FleetRules) -> str:
-    rate = _("{rate:.3g} requests/s").format(rate=summary.requests_per_s)
+    rate = format_rate(summary.requests_per_s)
     return (
         rate
         if rules.users is None
@@ -106,45 +107,45 @@ def duration(value: float) -> str:
 def facts(made: Simulation) -> Iterator[tuple[str, str]]:
     """Name and text of what else was seen."""
     summary = made.summary
-    window = summary.window
-    how = _("as given") if window.given else _("three mean stays, at most a fifth of the run")
-    yield (
-        _("measured"),
-        ngettext(
-            "{n:,} request from {start} to {end}; warm-up before: {how}",
-            "{n:,} requests from {start} to {end}; warm-up before: {how}",
-            summary.requests,
-        ).format(n=summary.requests, start=duration(window.start_s), end=duration(window.end_s), how=how),
-    )
-    yield (
-        _("rates"),
-        _(
-            "{sent:.3g} requests/s sent, {done:.3g} done; tokens/s: {prompt:,.0f} of prompts, {output:,.0f} of output"
-        ).format(
-            sent=summary.requests_per_s,
-            done=summary.completed_per_s,
-            prompt=summary.prompt_tokens_per_s,
-            output=summary.output_tokens_per_s,
-        ),
-    )
+    yield _("measured"), _measured(summary)
+    yield _("rates"), _rates(summary)
     if summary.goodput:
         yield _("goodput"), _goodput(summary)
-    yield (
-        _("engines"),
-        _(
-            "{running:,.1f} running and {waiting:,.1f} waiting on average; cache {kv:.0%} full, {peak:.0%} at most"
-        ).format(running=summary.running, waiting=summary.waiting, kv=summary.kv_share, peak=summary.peak_kv_share),
-    )
-    yield (
-        _("cache"),
-        _("{hits:.1%} of prompt tokens found; {preemptions:,} preemptions").format(
-            hits=summary.cached_share, preemptions=summary.preemptions
-        ),
-    )
+    yield _("engines"), _engines(summary)
+    hits = _("{hits:.1%} of prompt tokens found; {preemptions:,} preemptions")
+    yield _("cache"), hits.format(hits=summary.cached_share, preemptions=summary.preemptions)
     failed = {name: count for name, count in summary.by_status.items() if name != "ok"}
     if failed or summary.retries:
         told = [f"{name} {numeral(count, ',')}" for name, count in failed.items()]
         yield _("not served"), ", ".join([*told, _("{n:,} sent again").format(n=summary.retries)])
+
+
+def _measured(summary: Summary) -> str:
+    window = summary.window
+    how = _("as given") if window.given else _("three mean stays, at most a fifth of the run")
+    text = ngettext(
+        "{n:,} request from {start} to {end}; warm-up before: {how}",
+        "{n:,} requests from {start} to {end}; warm-up before: {how}",
+        summary.requests,
+    )
+    return text.format(n=summary.requests, start=duration(window.start_s), end=duration(window.end_s), how=how)
+
+
+def _rates(summary: Summary) -> str:
+    text = _("{sent:.3g} requests/s sent, {done:.3g} done; tokens/s: {prompt:,.0f} of prompts, {output:,.0f} of output")
+    return text.format(
+        sent=summary.requests_per_s,
+        done=summary.completed_per_s,
+        prompt=summary.prompt_tokens_per_s,
+        output=summary.output_tokens_per_s,
+    )
+
+
+def _engines(summary: Summary) -> str:
+    text = _("{running:,.1f} running and {waiting:,.1f} waiting on average; cache {kv:.0%} full, {peak:.0%} at most")
+    return text.format(
+        running=summary.running, waiting=summary.waiting, kv=summary.kv_share, peak=summary.peak_kv_share
+    )
 
 
 def _goodput(summary: Summary) -> str:

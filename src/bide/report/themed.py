@@ -44,11 +44,17 @@ def svg(chart: Any, width: int, height: int) -> str:
     import vl_convert
 
     size = {"width": width, "height": height, "autosize": {"type": "fit", "contains": "padding"}}
-    spec = {**chart.to_dict(), **size, "config": config()}
+    spec = {**_specification(chart), **size, "config": config()}
     drawn: str = vl_convert.vegalite_to_svg(localised(spec))
     for role, variable in _VARIABLES.items():
         drawn = drawn.replace(role, variable)
     return drawn if language() == "en" else _described(drawn)
+
+
+def _specification(chart: Any) -> dict[str, Any]:
+    """Not held against Vega-Lite's schema: Altair did so part by part, and the whole takes as long as to draw it."""
+    found: dict[str, Any] = chart.to_dict() if isinstance(chart, Shaped) else chart.to_dict(validate=False)
+    return found
 
 
 def _described(drawn: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bide.errors import CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.i18n import _
 from bide.physics.nearness import factors, step_assumption
@@ -45,7 +47,7 @@ def points(
         for deployment, _mix, _load in asked
     ]
     mixes, loads = [mix for _d, mix, _l in asked], [load for _d, _m, load in asked]
-    return _points(found, cases, mixes, loads, steps)[0]
+    return _points(found, cases, mixes, loads, steps)
 
 
 def _is_stated(deployment: Deployment) -> bool:
@@ -54,14 +56,14 @@ def _is_stated(deployment: Deployment) -> bool:
 
 def _points(
     profile: Profile, cases: Sequence[Case], mixes: Sequence[Mix], loads: Sequence[Load], steps: Steps
-) -> tuple[list[Point], Sequence[Origin]]:
+) -> list[Point]:
     solved = solve(profile, cases, mixes, loads, steps)
     wide: dict[int, Wide] = {}
     for case in cases:
         if id(case) not in wide:
             wide[id(case)] = _wide(profile, case)
     each = zip(cases, mixes, loads, solved.rows(), strict=True)
-    return [_point(case, mix, load, row, wide[id(case)]) for case, mix, load, row in each], solved.origins
+    return [_point(case, mix, load, row, wide[id(case)]) for case, mix, load, row in each]
 
 
 def _wide(profile: Profile, case: Case) -> Wide:
@@ -157,23 +159,71 @@ def curve_of(
     Without `loads` a closed loop of 1, 2, 4, ... clients up to what the pool holds and two doublings
     beyond, and the knee. Raises CannotBeMet where the deployment does not fit, BadInput for a profile.
     """
+    made = curves_of([(deployment, mix)], loads, profile, steps)[0]
+    if isinstance(made, CannotBeMet):
+        raise made
+    return made
+
+
+def curves_of(
+    asked: Sequence[tuple[Deployment, Mix]],
+    loads: Sequence[Load] | None = None,
+    profile: Path | None = None,
+    steps: Steps = "roofline",
+) -> list[Curve | CannotBeMet]:
+    """The same of several, all solved at once; in the place of one that does not fit, why."""
     found = load_profile(profile)
-    deployment = with_own_pool(deployment, found.own, found.name)
-    case = case_of(deployment, True)
+    each = [_asked_of(with_own_pool(deployment, found.own, found.name), mix, loads) for deployment, mix in asked]
+    fit = [one for one in each if isinstance(one, _Asked)]
+    if not fit:
+        return [one for one in each if isinstance(one, CannotBeMet)]
+    rows = [(one, load) for one in fit for load in (*one.shown, *one.tried)]
+    solved = solve(
+        found, [one.case for one, _load in rows], [one.mix for one, _load in rows], [load for _one, load in rows], steps
+    )
+    states = zip(solved.rows(), solved.origins, strict=True)
+    return [one if isinstance(one, CannotBeMet) else _curve(found, one, states) for one in each]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """A curve before it is solved: the loads that it shows, and those among which its knee is looked for."""
+
+    case: Case
+    mix: Mix
+    shown: Sequence[Load]
+    tried: Sequence[Load]
+
+
+def _asked_of(deployment: Deployment, mix: Mix, loads: Sequence[Load] | None) -> _Asked | CannotBeMet:
+    try:
+        case = case_of(deployment, True)
+    except CannotBeMet as error:
+        return error
+    if loads is not None:
+        return _Asked(case, mix, loads, ())
     slots = case.slots(mix)
-    if loads is None:
-        every, knee, origins = _with_knee(found, case, mix, steps)
-    else:
-        every, origins = _points(found, [case] * len(loads), [mix] * len(loads), loads, steps)
-        knee = _inner_knee(every)
+    return _Asked(case, mix, _closed_loads(slots), _knee_loads(slots))
+
+
+def _curve(profile: Profile, asked: _Asked, states: Iterator[tuple[dict[str, float], Origin]]) -> Curve:
+    """Of the next states, one for each of its loads."""
+    case, mix, slots = asked.case, asked.mix, asked.case.slots(asked.mix)
+    shown = [(load, *next(states)) for load in asked.shown]
+    tried = [(load, next(states)[0]) for load in asked.tried]
+    best = max((row for row in tried if row[1]["e2e_s"]), key=_row_power, default=None)
+    kept = {load: row for load, row, _origin in shown} | dict([best] if best else [])
+    wide = _wide(profile, case)
+    in_order = sorted(kept, key=lambda load: load.value) if best else asked.shown
+    every = [_point(case, mix, load, kept[load], wide) for load in in_order]
     return Curve(
-        deployment=deployment,
+        deployment=case.deployment,
         mix=mix,
         points=tuple(every),
-        knee=knee,
+        knee=next((point for point in every if point.load == best[0]), None) if best else _inner_knee(every),
         kv_outweighs_weights_at=_kv_outweighs(case, mix, slots),
         slots=slots,
-        step_source=_source(found, deployment, origins[0]),
+        step_source=_source(profile, case.deployment, shown[0][2]),
         warnings=tuple(dict.fromkeys(text for point in every for text in point.warnings)),
     )
 
@@ -190,23 +240,6 @@ def _source(profile: Profile, deployment: Deployment, origin: Origin) -> str:
 def _closed_loads(slots: float) -> list[Load]:
     most = int(slots).bit_length() - 1 + _BEYOND
     return [Load("concurrency", float(2**n)) for n in range(most + 1)]
-
-
-def _with_knee(
-    profile: Profile, case: Case, mix: Mix, steps: Steps
-) -> tuple[list[Point], Point | None, Sequence[Origin]]:
-    """The points of a closed loop and the one of the highest power up to a full replica, all solved at once."""
-    slots = case.slots(mix)
-    shown, tried = _closed_loads(slots), _knee_loads(slots)
-    loads = [*shown, *tried]
-    solved = solve(profile, [case] * len(loads), [mix] * len(loads), loads, steps)
-    rows = list(zip(loads, solved.rows(), strict=True))
-    best = max((row for row in rows[len(shown) :] if row[1]["e2e_s"]), key=_row_power, default=None)
-    kept = dict(rows[: len(shown)] + ([best] if best else []))
-    wide = _wide(profile, case)
-    every = [_point(case, mix, load, kept[load], wide) for load in sorted(kept, key=lambda load: load.value)]
-    knee = next((point for point in every if best and point.load == best[0]), None)
-    return every, knee, solved.origins
 
 
 def _knee_loads(slots: float) -> list[Load]:

@@ -15,7 +15,7 @@ from bide.web.faults import Busy
 from bide.web.names import asks_hub
 
 if TYPE_CHECKING:
-    from bide.web.asks import Shape
+    from bide.web.shapes import Shape
     from bide.web.state import State
 
 Make = Callable[["Shape", "State"], dict[str, Any]]

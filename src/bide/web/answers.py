@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
 from bide.web import asks
-from bide.web.faults import from_shape
 from bide.web.json_body import read_json
 from bide.web.names import FILE, model_of
+from bide.web.shape_faults import from_shape
+from bide.web.shapes import Shape
 from bide.web.staging import replaced
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from bide.web.state import State
 
 MOST_CURVES = 16
-Ask = TypeVar("Ask", bound=asks.Shape)
-Body = Mapping[str, Any] | asks.Shape
+Ask = TypeVar("Ask", bound=Shape)
+Body = Mapping[str, Any] | Shape
 
 
 def checked(kind: type[Ask], body: Body) -> Ask:
@@ -37,7 +38,7 @@ def checked(kind: type[Ask], body: Body) -> Ask:
     try:
         return kind.model_validate(body)
     except ValidationError as error:
-        raise from_shape(error) from None
+        raise from_shape(error, body) from None
 
 
 def memory(body: Body, state: State) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bide import __version__
 from bide.web import faults
+from bide.web.elsewhere import refuse_elsewhere
 from bide.web.guard import Guard
 from bide.web.reference import serve_reference
 from bide.web.settings import Settings
@@ -51,6 +52,7 @@ def create_app(settings: Settings, *, with_page: bool = True) -> FastAPI:
     for routes in (routes_answers, routes_jobs, routes_uploads, routes_catalogue):
         app.include_router(routes.router(state), prefix="/api/v1")
     serve_reference(app)
+    refuse_elsewhere(app)
     faults.install(app)
     if with_page:
         from bide.web import page

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bide.errors import BadInput, BideError
 from bide.i18n import _
+from bide.web.shape_faults import first_fault
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
-    from pydantic import ValidationError
 
 _LONGEST = 200
-_BODY = ("body", "query", "path", "header")
 
 
 class Busy(BideError):
@@ -27,6 +26,10 @@ class NotThere(BideError):
 
 class TooLarge(BadInput):
     """A body or an upload beyond the limit."""
+
+
+class WrongType(BadInput):
+    """A body of another media type."""
 
 
 class TooSlow(BideError):
@@ -63,24 +66,6 @@ def _representation(given: object) -> str:
         return type(given).__name__
 
 
-def from_shape(error: ValidationError) -> BadInput:
-    """The first thing that pydantic found wrong with a body."""
-    return _first(error.errors(include_url=False))
-
-
-def _first(errors: Sequence[Mapping[str, Any]]) -> BadInput:
-    """An error of pydantic as one of ours. An unknown key is often a typing error: it comes first."""
-    unknown = next((each for each in errors if each["type"] == "extra_forbidden"), None)
-    found = unknown or errors[0]
-    where = [part for part in found["loc"] if not (part in _BODY and part == found["loc"][0])]
-    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".") or "body"
-    if unknown is not None:
-        return BadInput(field, str(where[-1]), _("a key that is documented (/api/v1/openapi.json)"))
-    if found["type"] == "missing":
-        return BadInput(field, None, _("this key is needed"))
-    return BadInput(field, found.get("input"), str(found["msg"]))
-
-
 def install(app: FastAPI) -> None:
     """The handlers for all of them."""
     from fastapi.exceptions import RequestValidationError
@@ -94,7 +79,7 @@ def install(app: FastAPI) -> None:
 
     def shape(_request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return answer(422, fault_dict(_first(error.errors())))
+        return answer(422, fault_dict(first_fault(error.errors(), error.body)))
 
     def http(_request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -114,7 +99,7 @@ def install(app: FastAPI) -> None:
 
 
 def status_of(error: BideError) -> int:
-    """400 for what is no JSON, 404, 408, 413, 429 for a full queue, else 422."""
+    """400 for what is no JSON, 404, 408, 413, 415, 429 for a full queue, else 422."""
     if isinstance(error, Busy):
         return 429
     if isinstance(error, NotThere):
@@ -123,6 +108,8 @@ def status_of(error: BideError) -> int:
         return 413
     if isinstance(error, TooSlow):
         return 408
+    if isinstance(error, WrongType):
+        return 415
     return 400 if isinstance(error, BadInput) and error.field == "body" else 422
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 import secrets
 from collections.abc import Iterator
 from http.cookies import CookieError, SimpleCookie
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 COOKIE = "bide_session"
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s/?#@\\:\[\]]+)(:[0-9]{1,5})?")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _GUESS_S = 0.5
 """That a wrong token costs whoever tried it."""
@@ -129,11 +131,13 @@ def _same(given: str, secret: str) -> bool:
 
 
 def _name(host: str) -> str:
-    """Of a Host, without its port; empty for what is none."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
+    """Of a Host, without its port; empty for what is none.
+
+    >>> _name("localhost:8321"), _name("[::1]:80"), _name("127.0.0.1:80.evil.com"), _name("evil.com@127.0.0.1")
+    ('localhost', '::1', '', '')
+    """
+    found = _HOST.fullmatch(host.lower())
+    return found[1].strip("[]") if found else ""
 
 
 def _place(origin: str) -> str | None:

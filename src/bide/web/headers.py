@@ -7,6 +7,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from bide.web.whole import Whole, headers_of, with_body
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -42,7 +44,7 @@ def with_headers(scope: Scope, send: Send) -> Send:
         return _Careful(send, _ALWAYS, policy)
     if _wants_html(scope):
         scope["headers"] = [item for item in scope["headers"] if item[0] != b"accept-encoding"]  # it is to be changed
-        return _Marked(send, policy)
+        return _marked(send, policy)
     return _Careful(send, _ALWAYS, policy.replace(_NONCE, ""))
 
 
@@ -74,32 +76,16 @@ class _Careful:
         await self._send(message)
 
 
-class _Marked:
+def _marked(send: Send, policy: str) -> Whole:
     """Lets the scripts that stand in a page's HTML run, by a number that is new each time, and no other inline ones."""
+    number = secrets.token_urlsafe(16)
 
-    def __init__(self, send: Send, policy: str) -> None:
-        self._number = secrets.token_urlsafe(16)
-        self._send = _Careful(send, _ALWAYS, policy.replace(_NONCE, f"'nonce-{self._number}'"))
-        self._begun: Message | None = None
-        self._body = b""
+    def marked(begun: Message, body: bytes) -> tuple[Message, Message]:
+        return with_body(begun, body.replace(b"<script", f'<script nonce="{number}"'.encode()))
 
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and _is_html(message):
-            self._begun = message
-        elif self._begun is None:
-            await self._send(message)
-        else:
-            self._body += message.get("body", b"")
-            if not message.get("more_body", False):
-                await self._whole(self._begun)
-
-    async def _whole(self, begun: Message) -> None:
-        body = self._body.replace(b"<script", f'<script nonce="{self._number}"'.encode())
-        kept = [item for item in begun["headers"] if item[0].lower() != b"content-length"]
-        await self._send({**begun, "headers": [*kept, (b"content-length", str(len(body)).encode())]})
-        await self._send({"type": "http.response.body", "body": body})
+    return Whole(_Careful(send, _ALWAYS, policy.replace(_NONCE, f"'nonce-{number}'")), _is_html, marked)
 
 
-def _is_html(message: Message) -> bool:
-    headers = {name.lower(): value for name, value in message.get("headers", ())}
+def _is_html(begun: Message) -> bool:
+    headers = headers_of(begun)
     return headers.get(b"content-type", b"").startswith(b"text/html") and b"content-encoding" not in headers

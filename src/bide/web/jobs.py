@@ -11,12 +11,13 @@ import secrets
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from bide.i18n import _, language, ngettext
 from bide.web.faults import Busy, NotThere, plain
+from bide.web.job import Job, JobState
 from bide.web.kinds import asked
 from bide.web.staging import Find, Staged, replaced
 from bide.web.turns import in_turn
@@ -24,81 +25,6 @@ from bide.web.working import Standby, Working
 
 if TYPE_CHECKING:
     from bide.web.settings import Settings
-
-JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
-
-
-@dataclass(eq=False)
-class Job:
-    """One piece of work. `share`: how much of it is done, 0 to 1, None where nobody knows; `words`: what it is at."""
-
-    id: str
-    kind: str
-    folder: Path
-    key: str
-    """Of what was asked: two jobs with the same key give the same."""
-    task: Mapping[str, Any]
-    """What its process is told."""
-    client: str = ""
-    """Who asked: places are given to all in turn."""
-    state: JobState = "waiting"
-    share: float | None = None
-    words: str = ""
-    ahead: int = 0
-    """Jobs that are to be done before it."""
-    answer: Path | None = None
-    """The file with what came of it, as JSON."""
-    error: dict[str, Any] | None = None
-    """As the API says it: `field`, `given`, `allowed`, `hint`, `message`."""
-    files: dict[str, Path] = field(default_factory=dict)
-    size_bytes: int = 0
-    """Of all that it left."""
-    ended_s: float | None = None
-    """On the server's monotonic clock."""
-    news: int = 0
-    """Counts every change."""
-    _happened: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def ended(self) -> bool:
-        return self.state in ("done", "failed", "cancelled")
-
-    @property
-    def result(self) -> dict[str, Any] | None:
-        """What came of it, read anew each time."""
-        return None if self.answer is None else json.loads(self.answer.read_bytes())
-
-    async def changed(self, since: int | None = None, timeout_s: float | None = None) -> bool:
-        """Wait for news (later than number `since`); False where there were none in time."""
-        if since is not None and since < self.news:
-            return True
-        try:
-            await asyncio.wait_for(self._happened.wait(), timeout_s)
-        except TimeoutError:
-            return False
-        return True
-
-    def tell(self, **changes: Any) -> None:
-        """Change, and wake those who wait for it."""
-        for name, value in changes.items():
-            setattr(self, name, value)
-        self.news += 1
-        self._happened.set()
-        self._happened = asyncio.Event()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record: `bide.job/1`."""
-        return {
-            "schema": "bide.job/1",
-            "id": self.id,
-            "kind": self.kind,
-            "state": self.state,
-            "share": self.share,
-            "words": self.words,
-            "ahead": self.ahead if self.state == "waiting" else None,
-            "error": self.error,
-            "files": [{"name": name, "size_bytes": path.stat().st_size} for name, path in self.files.items()],
-        }
 
 
 class Jobs:
@@ -120,11 +46,16 @@ class Jobs:
         """Begin, or queue. Raises BadInput for a body that is not in shape, Busy where too many wait."""
         self.forget_old()
         ask, speech = asked(kind, body).plain(), lang or language()
-        key = json.dumps([kind, speech, ask], sort_keys=True)
+        key = _key(kind, speech, ask)
         job = self._done_before(key) or self._queued(kind, speech, key, ask, client)
         self._known[job.id] = job
         self._advance()
         return job
+
+    def shared(self, kind: str, body: Mapping[str, Any], lang: str) -> Job | None:
+        """One that pages asked the same and that has not ended. Raises BadInput for a body that is not in shape."""
+        key = _key(kind, lang, asked(kind, body).plain())
+        return next((job for job in self._known.values() if job.shared and job.key == key and not job.ended), None)
 
     def _done_before(self, key: str) -> Job | None:
         """A job with the answer of one that was asked the same."""
@@ -269,6 +200,10 @@ class Jobs:
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(working.end() for working in self._working))  # whose waiting was cancelled above
         await self._standby.close()
+
+
+def _key(kind: str, speech: str, ask: Mapping[str, Any]) -> str:
+    return json.dumps([kind, speech, ask], sort_keys=True)
 
 
 def _number() -> str:

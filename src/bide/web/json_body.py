@@ -10,6 +10,9 @@ from bide.errors import BadInput
 from bide.i18n import _
 
 DEEPEST = 32
+MOST_KEYS = 3000
+"""Of a body, outside of files that stand in it: each that is wrong is an error to be made, some 30 us."""
+_FILES = ("config", "quantization")
 _LARGEST = 10**18
 """Beyond, whole numbers are no counts of anything, and not exact in other languages' JSON."""
 
@@ -21,12 +24,24 @@ def read_json(data: bytes, field: str = "body") -> Any:
     for text with half of a surrogate pair, which no JSON can give back.
     """
     try:
-        value = json.loads(data.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
+        value = json.loads(data.decode("utf-8-sig"), parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         why = _("nested too deep") if isinstance(error, RecursionError) else str(error)[:200]
         raise BadInput(field, None, _("one JSON value in UTF-8"), why) from None
     _check(value, field)
     return value
+
+
+def check_keys(body: Any) -> None:
+    """Raises BadInput for a body with more keys than a question has; a config.json that stands in it may have more."""
+    count, level = 0, [body]
+    while level and count <= MOST_KEYS:
+        objects = [each for each in level if isinstance(each, dict)]
+        count += sum(map(len, objects))
+        inner = [value for each in objects for key, value in each.items() if key not in _FILES]
+        level = [*inner, *(item for each in level if isinstance(each, list) for item in each)]
+    if count > MOST_KEYS:
+        raise BadInput("body", None, _("at most {n:,} keys beside a config.json").format(n=MOST_KEYS))
 
 
 def _no_number(name: str) -> NoReturn:

@@ -7,20 +7,21 @@ from typing import Any
 
 from bide.errors import UnknownName
 from bide.i18n import _
-from bide.web import asks
+from bide.web import job_asks
 from bide.web.answers import checked
+from bide.web.shapes import Shape
 
-KINDS: Mapping[str, type[asks.Shape]] = {
-    "simulate": asks.SimulateAsk,
-    "plan": asks.PlanAsk,
-    "calibrate": asks.CalibrateAsk,
-    "compare": asks.CompareAsk,
-    "measure": asks.MeasureAsk,
-    "describe": asks.DescribeAsk,
+KINDS: Mapping[str, type[Shape]] = {
+    "simulate": job_asks.SimulateAsk,
+    "plan": job_asks.PlanAsk,
+    "calibrate": job_asks.CalibrateAsk,
+    "compare": job_asks.CompareAsk,
+    "measure": job_asks.MeasureAsk,
+    "describe": job_asks.DescribeAsk,
 }
 
 
-def asked(kind: str, body: Mapping[str, Any] | asks.Shape) -> asks.Shape:
+def asked(kind: str, body: Mapping[str, Any] | Shape) -> Shape:
     """`body` in the shape of `kind`. Raises UnknownName, BadInput."""
     if kind not in KINDS:
         raise UnknownName("kind", kind, KINDS, _("one of {names}").format(names=", ".join(KINDS)))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
 from bide import __version__
+from bide.errors import BadInput, UnknownName
 from bide.facts.models import catalogue_model, find
+from bide.i18n import _
 from bide.report.gpus_dict import gpus_dict, gpus_found
 from bide.report.models_dict import model_dict, models_dict, models_found
 from bide.web.answer_shapes import Listed
@@ -33,13 +37,15 @@ def router(state: State) -> APIRouter:
         if search and entry is not None:
             found = model_dict(catalogue_model(search), entry)
         else:
-            found = models_dict(models_found(search))
+            with _as_search():
+                found = models_dict(models_found(search))
         return JSONResponse({"schema": "bide.models/1", **found})
 
     @routes.get("/gpus", response_model=Listed)
     def gpus(search: Search = None, vendor: Vendor = None) -> Response:
         """The catalogue of accelerators, each figure with its source."""
-        return JSONResponse({"schema": "bide.gpus/1", **gpus_dict(gpus_found(search, vendor))})
+        with _as_search():
+            return JSONResponse({"schema": "bide.gpus/1", **gpus_dict(gpus_found(search, vendor))})
 
     @routes.get("/samples", response_model=Listed)
     async def sample_list() -> Response:
@@ -51,4 +57,16 @@ def router(state: State) -> APIRouter:
         """That the server is there; needs no token."""
         return JSONResponse({"schema": "bide.health/1", "version": __version__})
 
+    routes.head("/health", include_in_schema=False)(health)  # as load balancers ask
     return routes
+
+
+@contextmanager
+def _as_search() -> Iterator[None]:
+    """An unknown name is told as what it is here: a search that finds nothing."""
+    try:
+        yield
+    except UnknownName as error:
+        if error.field == "vendor":
+            raise
+        raise BadInput("search", error.given, _("a name of the catalogue, or a part of one"), error.hint) from error

@@ -12,12 +12,12 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 
 from bide.i18n import _
-from bide.web import asks
 from bide.web.answer_shapes import Answer, JobRecord
 from bide.web.faults import NotThere, answer
-from bide.web.jobs import Job
+from bide.web.job import Job
 from bide.web.kinds import KINDS
 from bide.web.routing import careful_router, refused
+from bide.web.shapes import ID, Shape
 from bide.web.state import State
 
 _ABOUT = {
@@ -28,9 +28,10 @@ _ABOUT = {
     "measure": "What load clients measured: every level of load in the files, with its percentiles.",
     "describe": "What the traffic of a trace is: lengths, arrivals, sessions, shared prefixes.",
 }
+_GONE = refused(404, "There is no such job, or not any more.")
 _HEARTBEAT_S = 15.0
 _MOST_WAIT_S = 60.0
-Number = Annotated[str, Path(pattern=asks.ID)]
+Number = Annotated[str, Path(pattern=ID)]
 Wait = Annotated[
     float,
     Query(ge=0, le=_MOST_WAIT_S, description="Seconds to wait for the answer itself (200)."),
@@ -58,10 +59,11 @@ def router(state: State) -> APIRouter:
             },
         )
     _add_followers(routes, state)
+    _add_outcomes(routes, state)
     return routes
 
 
-def _starter(state: State, kind: str, shape: type[asks.Shape]) -> Callable[..., Any]:
+def _starter(state: State, kind: str, shape: type[Shape]) -> Callable[..., Any]:
     async def start(request, ask, wait=0.0) -> Response:  # type: ignore[no-untyped-def]  # annotated below, by kind
         job = state.jobs.start(kind, ask, client=request.client.host if request.client else "")
         if wait and not job.ended:
@@ -93,18 +95,35 @@ def _outcome(job: Job) -> Response:
 
 
 def _add_followers(routes: APIRouter, state: State) -> None:
-    gone = refused(404, "There is no such job, or not any more.")
-
-    @routes.get("/jobs/{number}", response_model=JobRecord, responses=gone)
+    @routes.get("/jobs/{number}", response_model=JobRecord, responses=_GONE)
     async def job_record(number: Number) -> Response:
         """How far a job is."""
         return JSONResponse(state.jobs.get(number).to_dict())
 
     @routes.get(
+        "/jobs/{number}/events",
+        response_class=StreamingResponse,
+        responses={**_GONE, 200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    )
+    async def job_events(number: Number) -> StreamingResponse:
+        """Server-sent events: `progress` with the record at every change, at last one named as the state it ends in."""
+        return StreamingResponse(_events(state.jobs.get(number)), media_type="text/event-stream")
+
+    @routes.delete("/jobs/{number}", response_model=JobRecord, responses=_GONE)
+    async def cancel_job(number: Number) -> Response:
+        """End a job: its processes are killed. One that has ended is forgotten, with its files."""
+        found = state.jobs.get(number)
+        ended = found.to_dict() if found.ended else None  # its files are still there
+        cancelled = state.jobs.cancel(number)
+        return JSONResponse(ended or cancelled.to_dict())
+
+
+def _add_outcomes(routes: APIRouter, state: State) -> None:
+    @routes.get(
         "/jobs/{number}/result",
         response_model=Answer,
         responses={
-            **gone,
+            **_GONE,
             202: {"model": JobRecord, "description": "It is not done yet."},
             **refused(410, "It was cancelled."),
         },
@@ -117,18 +136,9 @@ def _add_followers(routes: APIRouter, state: State) -> None:
         return _outcome(found) if found.ended else JSONResponse(found.to_dict(), 202)
 
     @routes.get(
-        "/jobs/{number}/events",
-        response_class=StreamingResponse,
-        responses={**gone, 200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
-    )
-    async def job_events(number: Number) -> StreamingResponse:
-        """Server-sent events: `progress` with the record at every change, at last one named as the state it ends in."""
-        return StreamingResponse(_events(state.jobs.get(number)), media_type="text/event-stream")
-
-    @routes.get(
         "/jobs/{number}/files/{name:path}",
         response_class=FileResponse,
-        responses={**gone, 200: {"content": {"application/octet-stream": {}}, "description": "The file."}},
+        responses={**_GONE, 200: {"content": {"application/octet-stream": {}}, "description": "The file."}},
     )
     async def job_file(number: Number, name: str) -> FileResponse:
         """A file that a job left: a report, a manifest, a profile."""
@@ -136,15 +146,8 @@ def _add_followers(routes: APIRouter, state: State) -> None:
         if found is None:
             raise NotThere(_("that job left no such file"))
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return FileResponse(found, media_type=kind, filename=found.name)  # as an attachment: never shown on this origin
-
-    @routes.delete("/jobs/{number}", response_model=JobRecord, responses=gone)
-    async def cancel_job(number: Number) -> Response:
-        """End a job: its processes are killed. One that has ended is forgotten, with its files."""
-        found = state.jobs.get(number)
-        ended = found.to_dict() if found.ended else None  # its files are still there
-        cancelled = state.jobs.cancel(number)
-        return JSONResponse(ended or cancelled.to_dict())
+        named = name.replace("/", "-")  # `chat/serve.sh`: one a service
+        return FileResponse(found, media_type=kind, filename=named)  # as an attachment: never shown on this origin
 
 
 async def _events(job: Job) -> AsyncIterator[str]:

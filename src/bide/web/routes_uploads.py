@@ -8,9 +8,9 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse
 
 from bide.web.answer_shapes import UploadRecord
-from bide.web.asks import ID
 from bide.web.multipart import file_of
 from bide.web.routing import careful_router, refused
+from bide.web.shapes import ID
 from bide.web.state import State
 
 Number = Annotated[str, Path(pattern=ID)]

@@ -13,6 +13,9 @@ from bide.i18n import _
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import uvicorn
+    from starlette.types import ASGIApp
+
     from bide.web.settings import Settings
 
 _BACKLOG = 128
@@ -28,26 +31,37 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     import uvicorn
 
     from bide.web.app import create_app
-    from bide.web.connections import http_protocol
+    from bide.web.sparse_log import log_sparsely
 
     settings.check()
     listening = _listening(settings)
-    config = uvicorn.Config(
-        create_app(settings),
-        http=http_protocol(),
-        log_level="warning",
-        access_log=False,  # a token may stand in an address
-        server_header=False,
-        proxy_headers=False,  # whoever connects could claim to be anybody
-        timeout_graceful_shutdown=_GOODBYE_S,
-        timeout_keep_alive=30,
-        ws_max_size=2**20,
-    )
-    server = uvicorn.Server(config)
+    log_sparsely()
+    server = uvicorn.Server(configured(create_app(settings), settings))
     try:
         asyncio.run(_served(server, listening, ready, address_of(listening, settings)))
     finally:
         listening.close()
+
+
+def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    """How uvicorn is to serve `app`."""
+    import uvicorn
+
+    from bide.web.connections import http_protocol
+
+    return uvicorn.Config(
+        app,
+        http=http_protocol(proxies=settings.proxies),
+        log_config=None,  # see `sparse_log`
+        log_level="warning",
+        access_log=False,  # a token may stand in an address
+        server_header=False,
+        proxy_headers=bool(settings.proxies),  # else whoever connects could claim to be anybody
+        forwarded_allow_ips=list(settings.proxies),
+        timeout_graceful_shutdown=_GOODBYE_S,
+        timeout_keep_alive=30,
+        ws_max_size=2**20,
+    )
 
 
 async def _served(server: object, listening: socket.socket, ready: Callable[[str], None], address: str) -> None:

@@ -69,6 +69,8 @@ class Settings:
     """Origins of other sites (`https://tools.example.com`) whose pages may ask."""
     hosts: tuple[str, ...] = ()
     """Names that clients may call the server by, beside those of the loopback."""
+    proxies: tuple[str, ...] = ()
+    """Addresses and networks of proxies, which say for whom they ask (X-Forwarded-For) and how (X-Forwarded-Proto)."""
     limits: Limits = field(default_factory=Limits)
     spare: bool = True
     """Whether a process for the next job stands by, which takes memory and spares it seconds."""
@@ -79,7 +81,11 @@ class Settings:
         return is_loopback(self.host)
 
     def check(self) -> None:
-        """Raises BadInput for a server that anybody could use, for a token that is soon guessed or cannot be sent."""
+        """Raises BadInput for a server that anybody could use, for a token that is soon guessed or cannot be sent, and
+        for a proxy that is no address.
+        """
+        for proxy in self.proxies:
+            _check_address(proxy)
         if self.token is not None and len(self.token) < _SHORTEST_TOKEN:
             allowed = _("at least {n} characters").format(n=_SHORTEST_TOKEN)
             raise BadInput("token", "…", allowed, _("such as that of `openssl rand -hex 16`"))
@@ -89,6 +95,16 @@ class Settings:
             allowed = _("127.0.0.1, ::1 or localhost; any address with --token")
             hint = _("others could reach it: give a secret that they have to know, --token or BIDE_TOKEN")
             raise BadInput("host", self.host, allowed, hint)
+
+
+def _check_address(proxy: str) -> None:
+    """Not a network of all: anybody could then claim to be anybody."""
+    try:
+        network = ipaddress.ip_network(proxy)
+    except ValueError as error:
+        raise BadInput("trusted-proxy", proxy, _("an IP address or a network"), str(error)) from error
+    if network.prefixlen == 0:
+        raise BadInput("trusted-proxy", proxy, _("the addresses of your proxies, not all that there are"))
 
 
 def is_loopback(host: str) -> bool:

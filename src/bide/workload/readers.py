@@ -18,18 +18,13 @@ _TOLD = ("tick", "cap", "drawn")
 """Findings that change what a plan should think of its workload."""
 
 
-def read_trace(path: Path, field: str = "trace") -> Workload:
-    """The workload in a trace of any format that `bide workload` reads.
+def read_both(path: Path, field: str = "trace") -> tuple[Trace, Workload]:
+    """The whole trace of any format that `bide workload` reads, and the workload in it.
 
-    Rows without output are failures: they are left out and counted in the notes. Times rounded to a
+    Rows without output are failures: the workload leaves them out and counts them in its notes. Times rounded to a
     coarse clock are spread within its ticks. Raises BadInput naming `field` for a file that is not
     there or not understood, for the first row that cannot be read, and for fewer than 100 usable rows.
     """
-    return read_both(path, field)[1]
-
-
-def read_both(path: Path, field: str = "trace") -> tuple[Trace, Workload]:
-    """The whole trace, unanswered rows too, and the workload in it: see `read_trace`."""
     reading = read([path], Ask(strict=True), field)
     trace = reading.trace
     answered = int(trace.answered.sum())

@@ -39,7 +39,7 @@ class Writable:
     timed: bool = True
 
 
-def write(trace: Trace, path: Path, name: str | None, field: str = "output") -> str:
+def write(trace: Trace, path: Path, name: str | None) -> str:
     """Write a trace, packed where the path ends in `.gz`; gives the name of the format.
 
     Without a name it is what the suffix says: `bide` columns. Raises BadInput for a format that is not
@@ -47,12 +47,12 @@ def write(trace: Trace, path: Path, name: str | None, field: str = "output") -> 
     """
     plain = path.name.lower().removesuffix(".gz")
     suffix = Path(plain).suffix
-    known = _known(name or "bide", field)
+    known = _known(name or "bide")
     if suffix not in ((known.suffix,) if known.suffix else (".csv", ".jsonl", ".parquet")):
         allowed = _("a file ending in {suffixes} for {name}").format(
             suffixes=known.suffix or ".csv, .jsonl, .parquet", name=known.name
         )
-        raise BadInput(field, str(path), allowed)
+        raise BadInput("output", str(path), allowed)
     if known.timed and trace.arrival_s is None:
         hint = _("`bide workload sample --rps` gives it some")
         raise BadInput("format", known.name, _("bide or vidur: the trace has no times"), hint)
@@ -60,7 +60,7 @@ def write(trace: Trace, path: Path, name: str | None, field: str = "output") -> 
         with _opened(path) as file:
             _write(known, trace, suffix, file)
     except OSError as error:
-        raise BadInput(field, str(path), _("a file that can be written"), str(error.strerror)) from error
+        raise BadInput("output", str(path), _("a file that can be written"), str(error.strerror)) from error
     return known.name
 
 
@@ -77,7 +77,7 @@ def lost(trace: Trace, name: str) -> tuple[str, ...]:
     return tuple(column for column in optional if getattr(trace, column) is not None and column not in kept)
 
 
-def _known(name: str, field: str) -> Writable:
+def _known(name: str) -> Writable:
     for known in WRITABLE:
         if known.name == name.lower():
             return known

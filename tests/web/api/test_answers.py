@@ -83,7 +83,7 @@ def test_gpus_are_those_of_the_command_line(client: TestClient, query: str, flag
 
 def test_a_name_that_nobody_has_is_said_with_the_nearest(client: TestClient) -> None:
     assert "did you mean" in fault(client.get("/api/v1/models?search=lluma-3.1-8b"))["message"].lower()
-    assert fault(client.get("/api/v1/gpus?search=h1000"))["field"] == "name"
+    assert fault(client.get("/api/v1/gpus?search=h1000"))["field"] == "search"
 
 
 def test_a_config_counts_the_same_inline_and_uploaded(client: TestClient) -> None:

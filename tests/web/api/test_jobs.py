@@ -20,7 +20,8 @@ from starlette.testclient import TestClient
 from bide.web import tasks
 from bide.web.app import create_app
 from bide.web.faults import Busy
-from bide.web.jobs import Job, Jobs
+from bide.web.job import Job
+from bide.web.jobs import Jobs
 from bide.web.names import FILE
 from bide.web.samples import path, samples
 from bide.web.turns import in_turn
@@ -149,6 +150,24 @@ def test_a_job_that_is_cancelled_before_it_begins_leaves_its_place(tmp_path: Pat
         return states
 
     assert asyncio.run(places()) == ["cancelled", "running"]
+
+
+def test_pages_find_what_another_page_asks_while_it_goes(tmp_path: Path) -> None:
+    ask = {"workload": {"sample": "azure-conv-2023"}}
+
+    async def found() -> list[bool]:
+        jobs = Jobs(tmp_path, SETTINGS, lambda _kind, name: path(name))
+        job = jobs.start("describe", ask, "en")
+        seen = [jobs.shared("describe", ask, "en") is job]
+        job.shared = True
+        seen += [jobs.shared("describe", ask, lang) is job for lang in ("en", "ru")]
+        seen += [jobs.shared("describe", {**ask, "keep_ticks": True}, "en") is job]
+        jobs.cancel(job.id)
+        seen += [jobs.shared("describe", ask, "en") is job]
+        await jobs.close()
+        return seen
+
+    assert asyncio.run(found()) == [False, True, False, False, False]
 
 
 def test_a_job_that_takes_too_long_is_ended(serve: Serve) -> None:

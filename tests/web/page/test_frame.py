@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from urllib.parse import quote_plus
 
 import pytest
 from playwright.sync_api import expect
 
-from web_page import Watched, serious_findings
+from web_page import NARROW, Watched, serious_findings, within_the_window
 
 pytestmark = pytest.mark.system
 
@@ -46,49 +45,39 @@ def test_no_model_name_reaches_a_file_or_the_page_s_scripts(watched: Watched) ->
     assert page.evaluate("() => document.querySelectorAll('#answer script').length") == 0
 
 
-@pytest.mark.parametrize(("code", "tab"), [("vi", "Tiếng Việt"), ("ru", "Русский")])
-def test_the_language_is_chosen_and_stays_with_the_address(watched: Watched, code: str, tab: str) -> None:
+def test_the_language_is_chosen_and_stays_with_the_address(watched: Watched) -> None:
     page = watched.open("?context=4096", charts=2)
-    page.get_by_label("Language").select_option(tab)
-    page.wait_for_url(f"**/?lang={code}&context=4096")
-    watched.wait_for_charts(2)
-    assert page.evaluate("() => document.documentElement.lang") == code
-    expect(page.locator("#panel-fit .number strong")).to_have_text("109")
+    for code, name in (("vi", "Tiếng Việt"), ("ru", "Русский")):
+        page.locator("#lang").select_option(name)
+        page.wait_for_url(f"**/?lang={code}&context=4096")
+        watched.wait_for_charts(2)
+        assert page.evaluate("() => document.documentElement.lang") == code
+        expect(page.locator("#panel-fit .number strong")).to_have_text("109")
 
 
-@pytest.mark.parametrize("watched", [{"locale": "ru-RU"}], indirect=True)
-def test_the_browser_s_language_is_spoken(watched: Watched) -> None:
-    page = watched.open(charts=0)
+@pytest.mark.parametrize("newcomer", [{"locale": "ru-RU", "color_scheme": "dark"}], indirect=True)
+def test_the_browser_s_language_is_spoken_and_dark_follows_the_system(newcomer: Watched) -> None:
+    page = newcomer.open(charts=0)
     assert page.evaluate("() => document.documentElement.lang") == "ru"
+    assert page.evaluate(PAPER) == "rgb(20, 23, 26)"
+
+
+PAPER = "() => getComputedStyle(document.documentElement).backgroundColor"
 
 
 def test_dark_is_chosen_at_once_and_remembered(watched: Watched) -> None:
     page = watched.open(charts=2)
-    paper = "() => getComputedStyle(document.documentElement).backgroundColor"
-    assert page.evaluate(paper) == "rgb(255, 255, 255)"
+    assert page.evaluate(PAPER) == "rgb(255, 255, 255)"
     page.get_by_role("radio", name="Dark").check(force=True)
-    assert page.evaluate(paper) == "rgb(20, 23, 26)"
+    assert page.evaluate(PAPER) == "rgb(20, 23, 26)"
     page.reload()
     watched.wait_for_charts(2)
-    assert page.evaluate(paper) == "rgb(20, 23, 26)"
+    assert page.evaluate(PAPER) == "rgb(20, 23, 26)"
+    page.get_by_role("radio", name="As the system has it").check(force=True)
+    assert page.evaluate(PAPER) == "rgb(255, 255, 255)"
 
 
-@pytest.mark.parametrize("watched", [{"color_scheme": "dark"}], indirect=True)
-def test_dark_follows_the_system(watched: Watched) -> None:
-    page = watched.open(charts=0)
-    assert page.evaluate("() => getComputedStyle(document.documentElement).backgroundColor") == "rgb(20, 23, 26)"
-
-
-@pytest.mark.parametrize("watched", [{"viewport": {"width": 400, "height": 800}}], indirect=True)
-def test_nothing_is_wider_than_a_narrow_window(watched: Watched) -> None:
-    page = watched.open(charts=2)
-    for tab in TABS:
-        page.locator(f"#tab-{tab}").click()
-        page.wait_for_selector(f"#panel-{tab} .plot[data-drawn]")
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
-
-
-@pytest.mark.parametrize("watched", [{"viewport": {"width": 400, "height": 800}}], indirect=True)
+@pytest.mark.parametrize("watched", [{"viewport": NARROW}], indirect=True)
 def test_levers_are_read_without_scrolling_sideways_in_a_narrow_window(watched: Watched) -> None:
     page = watched.open(charts=1)
     levers = page.locator("#panel-fit .scroll:has(.levers)")
@@ -96,23 +85,24 @@ def test_levers_are_read_without_scrolling_sideways_in_a_narrow_window(watched: 
     expect(levers.get_by_text("about half the bytes of weights").locator("visible=true")).to_have_count(1)
 
 
-SIZES = [{"viewport": {"width": width, "height": height}} for width, height in ((400, 800), (1280, 500), (1280, 900))]
+SIZES = ((400, 800), (1280, 500), (1280, 900))
 APART = """([button, open]) => {
   const [a, b] = [button, open].map((one) => one.getBoundingClientRect());
   return (b.bottom <= a.top || b.top >= a.bottom) && b.top >= 0 && b.bottom <= innerHeight && b.right <= innerWidth;
 }"""
 
 
-@pytest.mark.parametrize("watched", SIZES, indirect=True)
 def test_a_why_stays_in_the_window_and_off_its_button(watched: Watched) -> None:
     page = watched.open(charts=1)
-    for about in ("requests at once", "Weights", "Pool"):
-        button = page.get_by_role("button", name=f"Why {about}?")
-        button.click()
-        shown = page.get_by_role("dialog", name=f"Why {about}?")
-        expect(shown).to_be_visible()
-        assert page.evaluate(APART, [button.element_handle(), shown.element_handle()])
-        page.keyboard.press("Escape")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        for about in ("requests at once", "Weights", "Pool"):
+            button = page.get_by_role("button", name=f"Why {about}?")
+            button.click()
+            shown = page.get_by_role("dialog", name=f"Why {about}?")
+            expect(shown).to_be_visible()
+            assert page.evaluate(APART, [button.element_handle(), shown.element_handle()])
+            page.keyboard.press("Escape")
 
 
 def test_tabs_are_moved_through_by_arrow_keys(watched: Watched) -> None:
@@ -125,14 +115,19 @@ def test_tabs_are_moved_through_by_arrow_keys(watched: Watched) -> None:
     expect(page.locator("#panel-learn")).to_be_visible()
 
 
-@pytest.mark.parametrize("watched", [{"color_scheme": scheme} for scheme in ("light", "dark")], indirect=True)
-def test_axe_finds_nothing_serious(watched: Watched, axe_source: str) -> None:
+@pytest.mark.parametrize("watched", [{"viewport": NARROW, "color_scheme": "dark"}], indirect=True)
+def test_narrow_or_wide_dark_or_light_all_is_within_the_window_and_axe_finds_nothing(
+    watched: Watched, axe_source: str
+) -> None:
     page = watched.open(charts=2)
     found = {}
-    for tab in TABS:
-        page.locator(f"#tab-{tab}").click()
-        page.wait_for_selector(f"#panel-{tab} .plot[data-drawn]")
-        found[tab] = serious_findings(page, axe_source)
+    for look in ("narrow and dark", "wide and light"):
+        for tab in TABS:
+            page.locator(f"#tab-{tab}").click()
+            page.wait_for_selector(f"#panel-{tab} .plot[data-drawn]")
+            within_the_window(page)
+            found[tab, look] = serious_findings(page, axe_source)
+        watched.look()
     assert not any(found.values()), found
 
 
@@ -146,10 +141,13 @@ def test_typing_and_sliding_never_loses_the_last_value(watched: Watched) -> None
 
 
 def test_the_first_paint_comes_soon(watched: Watched) -> None:
-    """1.5 s on a quiet machine; twice that here, where tests may run beside others."""
-    watched.open(charts=1)
-    started = time.monotonic()
+    """Where others may keep the machine busy: the soonest of a few times."""
+    assert any(came_soon(watched) for _try in range(6))
+
+
+def came_soon(watched: Watched) -> bool:
     page = watched.open(charts=0)
-    assert time.monotonic() - started < 6
-    paint = page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    assert paint < 3000
+    painted, alive = page.evaluate(
+        "() => [performance.getEntriesByName('first-contentful-paint')[0].startTime, performance.now()]"
+    )
+    return bool(painted < 1500 and alive < 3000)

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from web_page import Watched, serious_findings
+from web_page import NARROW, Watched, serious_findings, within_the_window
 
 pytestmark = pytest.mark.system
 
@@ -19,19 +19,32 @@ PANEL = "#panel-measured"
 JOB_MS = 60_000
 
 
-def dropped(watched: Watched, *files: Path, query: str = "") -> Page:
-    """The page with results that have been read."""
-    page = watched.open(f"?tab=measured{query}", charts=0)
-    page.locator("#results-file").set_input_files(files)
-    expect(page.get_by_role("region", name="Levels of load").locator("tbody tr")).to_have_count(
-        len(files), timeout=JOB_MS
-    )
+@pytest.fixture(scope="module")
+def dropped(tab: Watched) -> str:
+    """The address of a page at which results were dropped, and read at once."""
+    tab.forget()
+    page = tab.open("?tab=measured", charts=0)
+    page.locator("#results-file").set_input_files(DETAILED)
+    expect(levels(page)).to_have_count(1, timeout=JOB_MS)
+    expect(page).to_have_url(re.compile("results="))
+    tab.check()
+    return page.url.removeprefix(f"{tab.url}/")
+
+
+def levels(page: Page) -> Locator:
+    return page.get_by_role("region", name="Levels of load").locator("tbody tr")
+
+
+def read(watched: Watched, address: str) -> Page:
+    """The page at an address with results, when they are there."""
+    page = watched.open(address, charts=0)
+    expect(levels(page)).to_have_count(1, timeout=JOB_MS)
     return page
 
 
-def test_results_are_read_as_soon_as_they_are_dropped(watched: Watched) -> None:
+def test_results_are_read_as_soon_as_they_are_dropped(watched: Watched, dropped: str) -> None:
     """As `vllm bench serve` printed: 20 requests, 4 at a time, TPOT 9.99 ms on average."""
-    page = dropped(watched, DETAILED)
+    page = read(watched, dropped)
     watched.wait_for_charts(1)
     expect(page.locator(f"{PANEL} .hero h2")).to_have_text("1 level of load, measured by vllm bench serve.")
     row = page.get_by_role("region", name="Latencies").get_by_role("row").filter(has_text="TPOT")
@@ -42,24 +55,26 @@ def test_results_are_read_as_soon_as_they_are_dropped(watched: Watched) -> None:
     assert json.loads(Path(waiting.value.path()).read_text())["runs"][0]["completed"] == 20
 
 
-def test_several_files_make_several_levels_and_can_be_taken_away(watched: Watched) -> None:
-    page = dropped(watched, DETAILED, SUMMARY)
+def test_several_files_make_several_levels_and_can_be_taken_away(watched: Watched, dropped: str) -> None:
+    page = read(watched, dropped)
+    page.locator("#results-file").set_input_files(SUMMARY)
+    expect(levels(page)).to_have_count(2, timeout=JOB_MS)
     watched.wait_for_charts(2)
     page.get_by_role("button", name="Remove vllm_summary.json").click()
-    expect(page.get_by_role("region", name="Levels of load").locator("tbody tr")).to_have_count(1, timeout=JOB_MS)
+    expect(levels(page)).to_have_count(1, timeout=JOB_MS)
     page.get_by_role("button", name="Remove vllm_detailed.json").click()
     expect(page.locator(f"{PANEL} .hero h2")).to_have_text("What did you measure?")
 
 
-def test_what_was_measured_is_compared_with_the_prediction(watched: Watched) -> None:
-    page = dropped(watched, DETAILED, query="&gpu=l40s")
+def test_what_was_measured_is_compared_with_the_prediction(watched: Watched, dropped: str) -> None:
+    page = read(watched, f"{dropped}&gpu=l40s")
     page.get_by_role("button", name="Compare with the prediction").click()
     expect(page.get_by_role("heading", name="Measured against predicted")).to_be_visible(timeout=JOB_MS)
     expect(page.locator(f"{PANEL} h3").filter(has_text="A: vllm_detailed.json")).to_contain_text("l40s")
 
 
-def test_a_calibration_is_applied_to_the_other_tabs_and_stays_in_the_address(watched: Watched) -> None:
-    page = dropped(watched, DETAILED)
+def test_a_calibration_is_applied_to_the_other_tabs_and_stays_in_the_address(watched: Watched, dropped: str) -> None:
+    page = read(watched, dropped)
     page.get_by_role("button", name="Calibrate").click()
     table = page.get_by_role("region", name="Predicted against measured")
     expect(table).to_contain_text("before", timeout=JOB_MS)
@@ -80,24 +95,23 @@ def test_a_profile_that_is_gone_is_said_and_the_rest_is_used(watched: Watched) -
     expect(page.locator(".problems [role=alert]")).to_contain_text("profile")
 
 
-@pytest.mark.parametrize("content", ["", "no result at all"])
-def test_a_file_that_is_no_result_is_refused_in_one_message(watched: Watched, tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_no_result_is_refused_in_one_message(watched: Watched, tmp_path: Path) -> None:
     file = tmp_path / "wrong.json"
-    file.write_text(content)
-    page = watched.open("?tab=measured", charts=0)
-    page.locator("#results-file").set_input_files(file)
-    expect(page.locator(f"{PANEL} [role=alert]")).to_have_count(1, timeout=JOB_MS)
-    expect(page.locator(f"{PANEL} [role=alert]")).to_contain_text("a result")
+    for content in ("", "no result at all"):
+        file.write_text(content)
+        page = watched.open("?tab=measured", charts=0)
+        page.locator("#results-file").set_input_files(file)
+        expect(page.locator(f"{PANEL} [role=alert]")).to_have_count(1, timeout=JOB_MS)
+        expect(page.locator(f"{PANEL} [role=alert]")).to_contain_text("a result")
 
 
-NARROW = {"viewport": {"width": 400, "height": 800}, "color_scheme": "dark"}
-
-
-@pytest.mark.parametrize("watched", [NARROW, {"color_scheme": "light"}], indirect=True)
+@pytest.mark.parametrize("watched", [{"viewport": NARROW, "color_scheme": "dark"}], indirect=True)
 def test_narrow_or_wide_dark_or_light_it_is_within_the_window_and_axe_finds_nothing(
-    watched: Watched, axe_source: str
+    watched: Watched, dropped: str, axe_source: str
 ) -> None:
-    page = dropped(watched, DETAILED)
+    page = read(watched, dropped)
     watched.wait_for_charts(1)
-    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
-    assert serious_findings(page, axe_source) == []
+    for _look in ("narrow and dark", "wide and light"):
+        within_the_window(page)
+        assert serious_findings(page, axe_source) == []
+        watched.look()

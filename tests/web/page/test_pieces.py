@@ -16,7 +16,7 @@ from bide.web.page.compressed import Compressed
 from bide.web.page.fast_answer import FastAnswer, fast_answer
 from bide.web.page.fit_answer import fit_answer, switched
 from bide.web.page.learn_answer import learn_answer
-from bide.web.page.markup import h, table, why
+from bide.web.page.markup import h, table, unbroken, why
 from bide.web.page.models import fits_address, model_of, packed_config
 from bide.web.settings import Settings
 from web_page import CONFIG, fresh
@@ -30,6 +30,13 @@ def test_no_text_becomes_markup(text: str, value: str) -> None:
     assert made.count("<") == 2
     assert made.count(">") == 2
     assert made.count('"') == 2
+
+
+@pytest.mark.parametrize("rate", ["tokens/s", "токенов/с", "req/giây", "запр/с"])
+def test_a_rate_stays_on_one_line_of_a_sentence(rate: str) -> None:
+    said = unbroken(f"<b> of meta-llama/Llama-3.1-8B: 1,234 {rate}, and/or more")
+    assert said.startswith("&lt;b&gt; of meta-llama/Llama-3.1-8B: 1,234 <span")
+    assert f'<span class="unbroken">{rate}</span>, ' in said
 
 
 def test_attributes_are_bare_left_out_or_quoted() -> None:

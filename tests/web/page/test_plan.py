@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bide.i18n import _, speaking
-from web_page import Watched, serious_findings
+from web_page import NARROW, Watched, serious_findings, within_the_window
 
 pytestmark = pytest.mark.system
 
@@ -52,6 +52,9 @@ def test_the_answer_has_the_doublings_the_candidates_the_command_and_the_files(w
     expect(page.locator("#start-0-0")).to_contain_text("vllm serve meta-llama/Llama-3.1-8B")
     page.get_by_text("kubernetes.yaml").click()
     expect(page.locator(f"{PANEL} details[open] pre").last).to_contain_text("kind: Deployment")
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Download chat/kubernetes.yaml").click()
+    assert waiting.value.suggested_filename == "chat-kubernetes.yaml"
     page.get_by_role("button", name="Why a month, likely?").click()
     expect(page.get_by_role("dialog", name="Why a month, likely?")).to_contain_text("a month: 1 GPUs x $1.55 x 730")
 
@@ -107,25 +110,6 @@ def test_a_plan_is_cancelled(watched: Watched) -> None:
     expect(page).not_to_have_url(re.compile("planned"))
 
 
-TRACE = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
-    f"2023-11-16 18:{second // 60:02}:{second % 60:02}.0000000,{100 + 7 * second % 90},{15 + second % 20}\n"
-    for second in range(120)
-)
-"""Two minutes of one request a second, in the form of the Azure traces."""
-
-
-def test_a_trace_is_uploaded_and_planned_for(watched: Watched, tmp_path: Path) -> None:
-    file = tmp_path / "mine.csv"
-    file.write_text(TRACE)
-    page = watched.open(f"{SMALL}&work=trace", charts=0)
-    page.locator("#trace-file").set_input_files(file)
-    expect(page.locator(f"{PANEL} .files")).to_contain_text("mine.csv")
-    page.locator(f"{PANEL} .form").get_by_role("button", name="Plan").click()
-    expect(page.locator(f"{PANEL} .hero h2")).to_contain_text("Run", timeout=PLAN_MS)
-    page.get_by_text("Sources", exact=True).click()
-    expect(page.locator(f"{PANEL} .notes[open]")).to_contain_text("mine.csv")
-
-
 def test_a_file_that_is_no_trace_is_refused_in_one_message(watched: Watched, tmp_path: Path) -> None:
     file = tmp_path / "wrong.csv"
     file.write_text("colour,shape\nred,round\n")
@@ -148,6 +132,30 @@ def test_the_form_says_what_is_missing_or_cannot_be_read(watched: Watched) -> No
     expect(page.locator("#patience-slider")).to_have_attribute("aria-valuetext", "50 ms")
 
 
+def test_nothing_is_planned_while_a_field_holds_what_cannot_be_read(watched: Watched) -> None:
+    """In a fold; the median of the prompt is asked for no more, and does not matter."""
+    page = watched.open("?tab=plan&plan_gpus=l40s&service-2=b&at=1", charts=0)
+    form, answer = page.locator(f"{PANEL} .form"), page.locator(f"{PANEL} .hero")
+    page.locator("#prompt_p50").fill("long")
+    expect(page.locator("#prompt_p50-wrong")).to_be_visible()
+    page.locator("#work").select_option("trace")
+    form.locator("summary").filter(has_text="Spare replicas").click()
+    page.locator("#spare").fill("1,5")
+    expect(page.locator("#spare-wrong")).to_be_visible()
+    form.locator("summary").filter(has_text="Spare replicas").click()
+    plan = form.get_by_role("button", name="Plan", exact=True)
+    plan.click()
+    expect(answer).to_contain_text("Spare replicas: allowed: a whole number from 0")
+    expect(page.locator("#spare")).to_be_visible()
+    page.locator("#spare").fill("1")
+    expect(page.locator("#spare-wrong")).to_have_count(0)
+    page.locator("#margin").fill("1,25")
+    page.locator("#spare").focus()
+    expect(page.locator("#margin")).to_have_value("1.25")
+    plan.click()
+    expect(answer).to_contain_text("Trace of chat: missing")
+
+
 @pytest.mark.parametrize("code", ["vi", "ru"])
 def test_the_forms_of_plan_and_measured_speak_the_visitor_s_language(watched: Watched, code: str) -> None:
     page = watched.open(f"?tab=plan&lang={code}", charts=0)
@@ -161,13 +169,12 @@ def test_the_forms_of_plan_and_measured_speak_the_visitor_s_language(watched: Wa
         expect(page.locator("#panel-measured .drop").first).to_have_text(_("Drop benchmark results here"))
 
 
-NARROW = {"viewport": {"width": 400, "height": 800}, "color_scheme": "dark"}
-
-
-@pytest.mark.parametrize("watched", [NARROW, {"color_scheme": "light"}], indirect=True)
+@pytest.mark.parametrize("watched", [{"viewport": NARROW, "color_scheme": "dark"}], indirect=True)
 def test_narrow_or_wide_dark_or_light_it_is_within_the_window_and_axe_finds_nothing(
     watched: Watched, axe_source: str
 ) -> None:
     page = planned(watched)
-    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
-    assert serious_findings(page, axe_source) == []
+    for _look in ("narrow and dark", "wide and light"):
+        within_the_window(page)
+        assert serious_findings(page, axe_source) == []
+        watched.look()

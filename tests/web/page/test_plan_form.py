@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,18 +16,20 @@ from bide.errors import BadInput
 from bide.facts.diurnal import day_curves
 from bide.located import located
 from bide.plan.service_file import question_from
-from bide.web.asks import PlanAsk
+from bide.web.faults import NotThere
+from bide.web.job_asks import PlanAsk
 from bide.web.page import plan_moves, tab_plan
 from bide.web.page.plan_blame import blamed, control_of
 from bide.web.page.plan_day import drawn
 from bide.web.page.plan_fields import KEYS, at, place_of, places
+from bide.web.page.plan_files import check_files, known, uploads
 from bide.web.page.plan_labels import label
 from bide.web.page.plan_opening import Known, form_of, opened
 from bide.web.page.plan_question import file_text, plan_ask
 from bide.web.page.state import State
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-UPLOAD = "u" * 22
+UPLOAD, RESULT = "u" * 22, "r" * 22
 NAMES = ("model", "config", *(key.name for key in KEYS))
 
 
@@ -48,7 +52,8 @@ def asked(form: dict[str, str] | Any) -> dict[str, str]:
 
 def again(form: dict[str, str]) -> dict[str, str]:
     """The form from the file that another one wrote."""
-    return dict(opened(file_text(form, {UPLOAD: "mine.csv"}), Known({"mine.csv": UPLOAD})).values)
+    text = file_text(form, {UPLOAD: "mine.csv", RESULT: "at-4.jsonl"})
+    return dict(opened(text, Known({"mine.csv": UPLOAD, "at-4.jsonl": RESULT})).values)
 
 
 def test_a_form_that_nobody_touched_is_a_short_file() -> None:
@@ -76,7 +81,9 @@ EVERYTHING = {
     "scale_output": "100", "source": "what: we, saw #1", "plan_tp": "1,4", "plan_weights": "auto,fp8", "plan_kv": "fp8",
     "engine": "sglang", "knobs": "max_num_seqs: [64, 256], enforce_eager: true", "apart": "either", "api_in": "0.15",
     "api_out": "0.6", "service__2": "documents: long", "work__2": "trace", "trace__2": UPLOAD, "hours__2": "trace",
-    "apart__2": "yes", "service__3": "third", "prompt_by__3": "mean: 900, p99: 8000, max: 16000", "output_by__3": "77",
+    "apart__2": "yes", "measured__2": RESULT, "measured_awaited__2": "runs/at 8.jsonl\nat-16.jsonl",
+    "measured_gpu__2": "l40s", "measured_as__2": "tp: 2, kv_dtype: fp8", "service__3": "third",
+    "prompt_by__3": "mean: 900, p99: 8000, max: 16000", "output_by__3": "77",
     "hours__3": " ".join(str(hour) for hour in range(24)), "plan_gpus": "l40s,h200-sxm", "max_gpus": "12",
     "prices": "l40s:0.79", "price_factor": "0.6", "price_note": "3 years reserved", "router": "prefix", "spare": "1",
     "rolling": "2", "scale_up": "10min", "share": "no", "split": "no",
@@ -89,12 +96,14 @@ def test_everything_that_a_form_can_say_is_a_question_to_the_server() -> None:
     PlanAsk.model_validate(body)
     assert body["services"][0]["workload"]["trace"] == {"sample": "azure-conv-2023"}
     assert body["services"][1]["workload"] == {"trace": {"upload": UPLOAD}}
+    measured = {"results": [{"upload": RESULT}], "gpu": "l40s", "deployment": {"tp": 2, "kv_dtype": "fp8"}}
+    assert body["services"][1]["measured"] == measured
 
 
 def test_everything_that_a_form_can_say_comes_back_from_its_file() -> None:
     form = values(**EVERYTHING)
     assert asked(again(form)) == asked(form)
-    content = yaml.safe_load(file_text(form, {UPLOAD: "mine.csv"}))
+    content = yaml.safe_load(file_text(form, {UPLOAD: "mine.csv", RESULT: "at-4.jsonl"}))
     first, second, third = content["services"]
     assert first["patience"]["goodput"] == {"share": "97.5%", "e2e": "8s", "ttft": "2s", "tpot": "45ms"}
     assert first["traffic"].pop("hours") == "office"
@@ -103,6 +112,11 @@ def test_everything_that_a_form_can_say_comes_back_from_its_file() -> None:
     assert first["disaggregated"] == [False, True]
     assert second["disaggregated"] is True
     assert second["workload"] == {"trace": "./mine.csv"}
+    assert second["measured"] == {
+        "results": ["./at-4.jsonl", "runs/at 8.jsonl", "at-16.jsonl"],
+        "gpu": "l40s",
+        "deployment": {"tp": 2, "kv_dtype": "fp8"},
+    }
     assert third["workload"]["lengths"] == {"prompt": {"mean": 900, "p99": 8000, "max": 16000}, "output": 77}
     assert content["fleet"] == {"router": "prefix", "spare_replicas": 1, "rolling_replicas": 2, "scale_up": 600,
                                 "share": False, "split": False}  # fmt: skip
@@ -175,11 +189,11 @@ def test_a_form_comes_back_from_its_address(form: dict[str, str]) -> None:
 def test_the_examples_open() -> None:
     """Both take the trace that comes with bide; a model of a file is to be dropped."""
     two = opened((EXAMPLES / "two-services.yaml").read_text(), Known())
-    assert two.missing == {}
+    assert two.missing == ()
     assert (two.values["service"], two.values["service-2"]) == ("support chat", "document assistant")
     assert (two.values["work"], two.values["limit_on_2"], two.values["patience_2"]) == ("sample", "tpot", "50")
     patience = opened((EXAMPLES / "patience.yaml").read_text(), Known())
-    assert list(patience.missing) == ["config"]
+    assert patience.missing == ("config",)
     assert (patience.values["model"], patience.values["scale_prompt"]) == ("dense-35b-fp8", "1900")
 
 
@@ -201,6 +215,10 @@ def service(**parts: object) -> str:
         (service(deployment={"warp": 3}), r"deployment\.warp.*\(line 11\)"),
         (service(workload={"trace": "a", "lengths": {}}), r"either a trace or lengths.*\(line 4\)"),
         (service(disaggregated="maybe"), r"disaggregated: got 'maybe'.*\(line 10\)"),
+        (service(measured=[7]), r"measured\[0\]: got 7.*a short text.*\(line 11\)"),
+        (service(measured={"results": "a", "gpu": "l4000"}), r"measured\.gpu: got 'l4000'.*\(line 12\)"),
+        (service(measured={"results": "a", "deployment": {"tp": [1, 2]}}), r"measured\.deployment.*one value.*line 12"),
+        (service(measured={"gpu": "l40s"}), r"measured.*results missing.*\(line 10\)"),
         (yaml.safe_dump({"services": [1], "hardware": {}}), r"services\[0\]: got 1"),
     ],
 )  # fmt: skip
@@ -219,10 +237,11 @@ def test_any_text_is_opened_or_refused(text: str) -> None:
 
 def test_a_file_that_is_not_here_is_asked_for_at_its_control() -> None:
     found = opened(service(workload={"trace": "traces/ours.csv"}, model="./ours/config.json"), Known())
-    assert set(found.missing) == {"trace", "config"}
-    assert "the file ours.csv, dropped here" in str(found.missing["trace"])
+    assert found.missing == ("config", "trace")
+    assert found.values["trace_awaited"] == "traces/ours.csv"
+    assert yaml.safe_load(file_text(found.values, {}))["services"][0]["workload"] == {"trace": "traces/ours.csv"}
     here = opened(service(workload={"trace": "traces/ours.csv"}), Known({"ours.csv": UPLOAD}))
-    assert (here.values["trace"], here.missing) == (UPLOAD, {})
+    assert (here.values["trace"], here.missing) == (UPLOAD, ())
 
 
 @pytest.mark.parametrize(
@@ -243,6 +262,10 @@ def test_a_file_that_is_not_here_is_asked_for_at_its_control() -> None:
         ("services[0].deployment.max_num_seqs", "knobs"),
         ("services[0].disaggregated", "apart"),
         ("services[0].api_price.output", "api_out"),
+        ("services[0].measured", "measured"),
+        ("services[1].measured.results[1]", "measured-2"),
+        ("services[1].measured.gpu", "measured_gpu-2"),
+        ("services[1].measured.deployment.tp", "measured_as-2"),
         ("hardware.gpus[1]", "plan_gpus"),
         ("hardware.prices.l40s", "prices"),
         ("fleet.spare_replicas", "spare"),
@@ -278,6 +301,69 @@ def moved(form: dict[str, str], moves: dict[str, str]) -> dict[str, str]:
         state.set(key, text)
         assert state.error(key) == ""
     return dict(state.frozen())
+
+
+def test_what_a_service_file_names_is_awaited_until_it_is_dropped_or_given_up() -> None:
+    """A browser says the last part of a name; the server makes it harmless."""
+    text = service(measured=["runs/at 4.jsonl", "other/at 4.jsonl", "at-8.jsonl"])
+    form = moved(values(), dict(opened(text, Known()).values))
+    assert form["measured_awaited"].splitlines() == ["runs/at 4.jsonl", "other/at 4.jsonl", "at-8.jsonl"]
+    form = moved(form, plan_moves.with_arrived(form, "measured", "at 4.jsonl"))
+    assert form["measured_awaited"].splitlines() == ["other/at 4.jsonl", "at-8.jsonl"], "one file for one name"
+    form = moved(form, plan_moves.with_arrived(form, "measured", "more.jsonl"))
+    form = moved(form, plan_moves.without_awaited(form, "measured", "at-8.jsonl"))
+    assert form["measured_awaited"] == "other/at 4.jsonl"
+    half = opened(text, Known({"at_4.jsonl": RESULT}))
+    assert (half.values["measured"], half.missing) == (RESULT, ("measured",))
+    assert half.values["measured_awaited"].splitlines() == ["other/at 4.jsonl", "at-8.jsonl"]
+
+
+def test_a_trace_is_dropped_in_place_of_the_one_that_is_named() -> None:
+    form = values(work__2="trace", service__2="b", trace_awaited__2="ours.csv")
+    assert plan_moves.with_arrived(form, "trace-2", "ours (1).csv") == {"trace_awaited-2": ""}
+
+
+class Kept:
+    """A server's uploads: one a letter."""
+
+    uploads: Kept
+    names: Mapping[str, str] = {UPLOAD: "mine.csv", RESULT: "at-4.jsonl", "s" * 22: "at-4.jsonl"}
+
+    def __init__(self) -> None:
+        self.uploads = self
+
+    def get(self, number: str) -> SimpleNamespace:
+        if number not in self.names:
+            raise NotThere("gone")
+        return SimpleNamespace(name=self.names[number])
+
+
+def test_files_that_are_called_the_same_have_names_of_their_own() -> None:
+    form = values(measured=f"{RESULT},{'s' * 22}", work__2="trace", service__2="b", trace__2=UPLOAD)
+    named = uploads(form, Kept())
+    assert named == {RESULT: "at-4.jsonl", "s" * 22: "2-at-4.jsonl", UPLOAD: "mine.csv"}
+    text = file_text(form, named)
+    assert "# Beside this file: 2-at-4.jsonl, a benchmark that was dropped" in text.splitlines()
+    assert asked(dict(opened(text, known(form, Kept())).values)) == asked(form)
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "said"),
+    [
+        ({"work": "trace"}, "workload.trace", "a trace: drop one there"),
+        ({"work": "file"}, "workload.trace", "a workload file: drop one there"),
+        ({"work": "trace", "trace_awaited": "a.csv"}, "workload.trace", r"the service file names \(a.csv\): drop"),
+        ({"measured_awaited": "a\nb"}, "measured.results", r"the service file names \(a and b\): drop"),
+        ({"measured": "x" * 22}, "measured.results", "files that the server still has"),
+        ({"measured": RESULT}, "measured.gpu", "the GPU that the replica ran on"),
+    ],
+)
+def test_a_plan_waits_for_its_files(given: dict[str, str], field: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said) as caught:
+        check_files(values(**given), Kept())
+    assert caught.value.field == f"services[0].{field}"
+    check_files(values(measured=RESULT, plan_gpus="l40s"), Kept())
+    check_files(values(measured=RESULT, measured_gpu="l40s"), Kept())
 
 
 def test_limits_are_added_and_taken_away() -> None:
@@ -331,6 +417,12 @@ def test_a_price_is_of_a_gpu_and_goes_with_it() -> None:
     form = moved(values(), plan_moves.after_setting(values(), "price.l40s", "0,79"))
     assert form["prices"] == "l40s:0.79"
     assert moved(form, plan_moves.without_gpu(form, "l40s"))["prices"] == ""
+
+
+def test_nothing_was_measured_on_a_gpu_that_is_taken_away() -> None:
+    form = values(service__2="b", measured_gpu="h100-sxm", measured_gpu__2="l40s")
+    fewer = moved(form, plan_moves.without_gpu(form, "l40s"))
+    assert (fewer["measured_gpu"], fewer["measured_gpu-2"]) == ("h100-sxm", "")
 
 
 @pytest.mark.parametrize("key", ["service", "service-8", "patience_5-3", "plan_gpus", "at"])

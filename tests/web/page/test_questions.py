@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bide.errors import BadInput
-from bide.web.asks import CalibrateAsk, CompareAsk, MeasureAsk, PlanAsk
+from bide.web.job_asks import CalibrateAsk, CompareAsk, MeasureAsk, PlanAsk
 from bide.web.page import measured_answer, plan_answer, tab_measured, tab_plan
 from bide.web.page.job_checks import identities
 from bide.web.page.plan_form_parts import ticked
@@ -123,6 +123,8 @@ def test_what_the_server_says_of_an_upload_is_its_number_or_why_not() -> None:
         number_of("a.csv", json.dumps({"error": {"field": "file", "allowed": "at most 5 bytes"}}))
     with pytest.raises(BadInput, match=r"a\.csv"):
         number_of("a.csv", "<html>")
+    with pytest.raises(BadInput, match="Nothing came back"):
+        number_of("a.csv", "")
 
 
 def test_files_are_put_away_and_a_profile_is_no_longer_used() -> None:

@@ -28,7 +28,9 @@ def test_a_text_that_cannot_be_used_is_kept_with_its_error_and_changes_nothing()
     assert not state.set("tp", "two")
     assert (state.text("tp"), state["tp"]) == ("two", "1")
     assert "a whole number from 1 to 64" in state.error("tp")
+    assert state.unread(["context", "tp"]) == ["tp"]
     state.set("tp", "2")
+    assert state.unread(["tp"]) == []
     assert (state.text("tp"), state["tp"], state.error("tp")) == ("2", "2", "")
 
 

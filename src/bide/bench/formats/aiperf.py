@@ -11,6 +11,7 @@ from bide.bench.formats.chunks import tokens_at
 from bide.bench.formats.faults import (
     client_behind,
     in_band_errors,
+    itl_of_chunks,
     ttft_of_chunks,
     warnings_of_counts,
 )
@@ -54,7 +55,7 @@ def aiperf_run(found: Mapping[str, Any], source: str) -> Run:
     latency = {metric: made for metric, name in _METRICS.items() if (made := _figures(found.get(name)))}
     completed = _whole(found, "request_count")
     failed = _whole(found, "error_request_count") or 0
-    faults = [in_band_errors(TOOL), ttft_of_chunks(TOOL), *_notes(found)]
+    faults = [in_band_errors(TOOL), ttft_of_chunks(TOOL), *_notes(found), *itl_of_chunks(TOOL, latency)]
     concurrency = _average(found, "effective_concurrency")
     faults += client_behind(load, concurrency)
     faults += warnings_of_counts(completed, failed, None, load)
@@ -117,7 +118,6 @@ def _notes(found: Mapping[str, Any]) -> list[Fault]:
         text = _("requests waited {late:.3g} ms in the client on average, beside a TTFT of {ttft:.3g} ms")
         said = text.format(late=late.mean_s * 1e3, ttft=ttft.mean_s * 1e3)
         notes.append(Fault("client_late", said, "distrust", ("ttft",)))
-    notes.append(Fault("itl_of_chunks", _("AIPerf's inter_chunk_latency is between chunks, whatever they hold")))
     return notes
 
 

@@ -34,6 +34,7 @@ def run_dict(run: Run) -> dict[str, Any]:
 def _figures(figures: Figures) -> dict[str, Any]:
     return {
         "mean": figures.mean_s,
+        "mean_interval": None if figures.mean_ends_s is None else list(figures.mean_ends_s),
         "std": figures.std_s,
         "count": figures.count,
         "percentiles": {f"p{percent:g}": value for percent, value in sorted(figures.percentiles.items())},

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from bide import metrics
 from bide.bench.formats.faults import client_behind, warnings_of_counts, warnings_of_table
 from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
-from bide.bench.summary import FEWEST_BEYOND, PERCENTS
+from bide.bench.summary import PERCENTS
 from bide.bench.window import Window, measured, window_of
 from bide.bootstrap import block_count
-from bide.figures import percentile_ends
+from bide.figures import FEWEST_BEYOND, mean_ends, percentile_ends
 from bide.i18n import _
 from bide.records import RequestTable
 
@@ -141,14 +141,9 @@ def latencies(table: RequestTable, inside: Booleans, window: Window) -> Mapping[
         made = _figures(arrivals, metrics.latency_s(table, metric)[inside], blocks)
         if made:
             found[metric] = made
-    times, gaps, tokens = metrics.chunk_gaps(table)
-    if len(gaps):
-        there = (times >= window.start_s) & ((times <= window.end_s) | window.whole)
-        each = np.repeat(gaps / np.maximum(tokens, 1), tokens)
-        kept = np.repeat(there, tokens)
-        made = _figures(np.repeat(times, tokens)[kept], each[kept], blocks)
-        if made:
-            found["itl"] = made
+    made = _figures(*metrics.token_gaps(*metrics.chunk_gaps(table.taken(np.flatnonzero(inside)))), blocks)
+    if made:
+        found["itl"] = made
     return found
 
 
@@ -164,4 +159,5 @@ def _figures(times_s: Floats, values: Floats, blocks: int) -> Figures | None:
         points[float(percent)] = value
         if len(values) * (1 - percent / 100) >= FEWEST_BEYOND:
             sure[float(percent)] = (low, high)
-    return Figures(float(values.mean()), points, len(values), float(values.std()), sure)
+    ends = mean_ends(times_s, values, blocks)
+    return Figures(float(values.mean()), points, len(values), float(values.std()), sure, ends)

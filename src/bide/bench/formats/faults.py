@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from bide import metrics
-from bide.bench.formats.values import Asked, Fault, Metric
+from bide.bench.formats.values import Asked, Fault, Figures, Metric
 from bide.i18n import _, ngettext
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _HITS = 0.01
 _ROLE_TIMES = 5.0
 """The prompt's work falls between first and second chunk where the first is so much earlier."""
 _BEHIND = 0.9
+_OTHER_CHUNKS = 0.1
 
 
 def client_time_per_token(tool: str) -> Fault:
@@ -35,7 +36,7 @@ def client_time_per_token(tool: str) -> Fault:
 def half_itl() -> Fault:
     """inference-perf counts chunks without text as tokens."""
     text = _("inference-perf's time per token counts every chunk, so that it can be half the truth: not used")
-    return Fault("half_itl", text, "distrust", ("tpot", "itl"))
+    return Fault("half_itl", text, "distrust", ("itl",))
 
 
 def in_band_errors(tool: str) -> Fault:
@@ -50,6 +51,17 @@ def ttft_of_chunks(tool: str) -> Fault:
         "{tool} times the first chunk, which may hold no token: TTFT may be too short where requests are not listed"
     )
     return Fault("role_only_ttft", text.format(tool=tool))
+
+
+def itl_of_chunks(tool: str, latency: Mapping[Metric, Figures]) -> Iterator[Fault]:
+    """A summary's ITL between chunks: not used where its mean is not TPOT's, which says what chunks hold."""
+    itl, tpot = (latency[metric].mean_s if metric in latency else None for metric in ("itl", "tpot"))
+    if itl and tpot and abs(itl / tpot - 1) > _OTHER_CHUNKS:
+        text = _("{tool}: time between chunks is {ratio:.2g} times TPOT, so chunks are no tokens: ITL is not used")
+        yield Fault("itl_of_chunks", text.format(tool=tool, ratio=itl / tpot), "distrust", ("itl",))
+    elif "itl" in latency:
+        text = _("{tool}: its time between tokens is between chunks, whatever they hold")
+        yield Fault("itl_of_chunks", text.format(tool=tool))
 
 
 def unknown_load() -> Fault:

@@ -6,6 +6,7 @@ Its `inter_token_latency_ms` is everybody else's TPOT; its `time_per_output_toke
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bide.bench.formats.assembling import run_of_table
@@ -28,6 +29,8 @@ _METRICS: Mapping[Metric, tuple[str, float]] = {
     "e2e": ("request_latency", 1.0),
 }
 _LATE = 0.1
+_LATEST_S = 2.5e11
+"""Of unix time: the last year that Python writes."""
 
 
 def is_guidellm(found: Mapping[str, Any]) -> bool:
@@ -49,14 +52,23 @@ def _run(found: Mapping[str, Any], source: str) -> Run:
     said: dict[str, Any] = {
         "deployment": {"model": model} if model else {},
         "duration_s": positive(found.get("duration")),
+        "date": _date(found),
     }
     notes = [client_time_per_token(TOOL), *_client_notes(found)]
-    table = _table(mapping(found.get("requests")))
+    table = _table(mapping(found.get("requests")), load)
     counts = mapping(metrics.get("request_totals"))
     listed = 0 if table is None else int((table.status == "ok").sum())
     if table is not None and listed == (count(counts.get("successful")) or listed):
         return run_of_table(table, source, TOOL, load, notes, **said)
     return _summary(metrics, counts, source, load, notes, said)
+
+
+def _date(found: Mapping[str, Any]) -> str:
+    """From the start in unix seconds."""
+    start_s = positive(found.get("start_time"))
+    if start_s is None or start_s > _LATEST_S:
+        return ""
+    return datetime.fromtimestamp(start_s, UTC).isoformat(timespec="seconds")
 
 
 def _load(strategy: Mapping[str, Any]) -> Asked:
@@ -85,11 +97,11 @@ def _client_notes(found: Mapping[str, Any]) -> list[Fault]:
     return notes
 
 
-def _table(requests: Mapping[str, Any]) -> RequestTable | None:
+def _table(requests: Mapping[str, Any], load: Asked) -> RequestTable | None:
     """Every request that is listed, errored and incomplete ones too; None where none is, or times are missing."""
     kinds = {"successful": "ok", "errored": "failed", "incomplete": "cancelled"}
     rows = [(mapping(each), status) for kind, status in kinds.items() for each in items(requests.get(kind))]
-    return _assembled([row for row in rows if _timings(row[0])]) if any(s == "ok" for _r, s in rows) else None
+    return _assembled([row for row in rows if _timings(row[0])], load) if any(s == "ok" for _r, s in rows) else None
 
 
 def _timings(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -97,7 +109,8 @@ def _timings(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if number(found.get("request_start")) is not None else {}
 
 
-def _assembled(rows: Sequence[tuple[Mapping[str, Any], str]]) -> RequestTable | None:
+def _assembled(rows: Sequence[tuple[Mapping[str, Any], str]], load: Asked) -> RequestTable | None:
+    """An open loop's requests arrive when they were due; a closed loop's client sends when it can."""
     import numpy as np
 
     if not rows:
@@ -108,8 +121,9 @@ def _assembled(rows: Sequence[tuple[Mapping[str, Any], str]]) -> RequestTable | 
         return np.array([found if (found := number(each.get(name))) is not None else np.nan for each in times])
 
     sent = column("request_start")
-    order = np.argsort(sent, kind="stable")
-    origin = sent.min()
+    due = np.fmin(column("targeted_start"), sent) if load.kind == "requests_per_s" else sent
+    order = np.argsort(due, kind="stable")
+    origin = due.min()
     first, last = column("first_token_iteration"), column("last_token_iteration")
     prompts = [count(row.get("prompt_tokens")) or 0 for row, _status in rows]
     outputs = [count(row.get("output_tokens")) or 0 for row, _status in rows]
@@ -118,15 +132,26 @@ def _assembled(rows: Sequence[tuple[Mapping[str, Any], str]]) -> RequestTable | 
     status = np.where((status == "ok") & ~(np.isfinite(first) & np.isfinite(last)), "failed", status)
     errors = [str(mapping(row.get("info")).get("error") or "")[:200] for row, _status in rows]
     return RequestTable.of(
-        sent[order] - origin,
+        due[order] - origin,
         np.maximum(first[order], sent[order]) - origin,
         np.maximum(last[order], np.maximum(first[order], sent[order])) - origin,
         np.array(prompts, dtype=np.int64)[order],
         np.array(outputs, dtype=np.int64)[order],
+        sent_s=sent[order] - origin,
         cached_tokens=np.array(cached, dtype=np.int64)[order],
+        first_chunk_tokens=_first_chunks(outputs, times)[order],
         status=status[order],
         error=np.array(errors)[order],
     )
+
+
+def _first_chunks(outputs: Sequence[int], times: Sequence[Mapping[str, Any]]) -> NDArray[np.int64]:
+    """Tokens of each answer's first chunk: those of a mean one, for chunks are not listed."""
+    import numpy as np
+
+    chunks = [positive(each.get("token_iterations")) or tokens for each, tokens in zip(times, outputs, strict=True)]
+    means = [round(tokens / count) if count else 0 for tokens, count in zip(outputs, chunks, strict=True)]
+    return np.array([max(min(1, tokens), mean) for mean, tokens in zip(means, outputs, strict=True)], dtype=np.int64)
 
 
 def _summary(

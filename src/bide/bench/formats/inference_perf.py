@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from bide.bench.formats.assembling import run_of_table
 from bide.bench.formats.chunks import tokens_at
 from bide.bench.formats.faults import half_itl, in_band_errors, warnings_of_counts
-from bide.bench.formats.numbers import count, figures, items, mapping, number, positive
-from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
+from bide.bench.formats.numbers import count, figures, items, mapping, number, positive, with_tpot
+from bide.bench.formats.values import Asked, Fault, Metric, Run
 from bide.i18n import _
 from bide.records import RequestTable
 
@@ -31,7 +31,6 @@ _METRICS: Mapping[Metric, str] = {
     "itl": "inter_token_latency",
     "e2e": "request_latency",
 }
-_SAME = 1e-3
 
 
 def is_inference_perf(found: Mapping[str, Any]) -> bool:
@@ -55,13 +54,13 @@ def inference_perf_run(found: Mapping[str, Any], source: str, path: Path) -> Run
     output = positive(mapping(good.get("output_tokens")).get("mean")) or positive(
         mapping(good.get("output_len")).get("mean")
     )
-    latency = _with_tpot(latency, output)
+    latency = with_tpot(latency, output)
     cached = positive(mapping(good.get("prompt_tokens")).get("cached"))
     total = positive(mapping(good.get("prompt_tokens")).get("total"))
     share = cached / total if cached and total else None
     faults = [
         in_band_errors(TOOL),
-        *_itl(latency, output),
+        *([half_itl()] if "itl" in latency else []),
         *_late(about),
         *warnings_of_counts(completed, failed, share, load),
     ]
@@ -81,24 +80,6 @@ def inference_perf_run(found: Mapping[str, Any], source: str, path: Path) -> Run
         deployment={"model": model} if model else {},
         faults=tuple(faults),
     )
-
-
-def _with_tpot(latency: dict[Metric, Figures], output: float | None) -> dict[Metric, Figures]:
-    """TPOT's mean from the means of E2E and TTFT, which are right: (E2E - TTFT) / (output tokens - 1)."""
-    if "e2e" not in latency or "ttft" not in latency or not output or output <= 1:
-        return latency
-    whole, first = latency["e2e"].mean_s, latency["ttft"].mean_s
-    if whole is None or first is None:
-        return latency
-    return {**latency, "tpot": Figures((whole - first) / (output - 1), {}, latency["e2e"].count)}
-
-
-def _itl(latency: Mapping[Metric, Figures], output: float | None) -> list[Fault]:
-    """ITL is distrusted where it does not sum to what TPOT says."""
-    if "itl" not in latency:
-        return []
-    found = half_itl()
-    return [Fault(found.code, found.text, "distrust", ("itl",))]
 
 
 def _late(about: Mapping[str, Any]) -> list[Fault]:

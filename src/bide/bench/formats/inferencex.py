@@ -1,4 +1,8 @@
-"""Rows of InferenceX (SemiAnalysis): latencies in seconds, lengths nominal (drawn between 0.8 and 1.0 of it)."""
+"""Rows of InferenceX (SemiAnalysis): latencies in seconds, lengths nominal (drawn between 0.8 and 1.0 of it).
+
+Its result files say `tp`, `ep` and `spec_decoding`; rows of its web page `decode_tp`, `decode_ep`, `spec_method`,
+`disagg`, and tokens a second of each GPU.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +42,10 @@ def inferencex_run(found: Mapping[str, Any], source: str) -> Run:
     faults.append(
         Fault("itl_of_chunks", _("its time between tokens is between chunks: not used"), "distrust", ("itl",))
     )
-    if str(found.get("spec_decoding", "none")).lower() not in ("none", "false", "", "no"):
+    if _is_said(found, "spec_decoding") or _is_said(found, "spec_method"):
         faults.append(Fault("speculative", _("the row is with speculative decoding: say --speculative-tokens")))
+    if _is_said(found, "disagg"):
+        faults.append(Fault("apart", _("prefill and decode run on GPUs of their own: not one deployment"), "unusable"))
     completed = int(clients * _PROMPTS_A_CLIENT) if clients else None
     faults += warnings_of_counts(completed, None, None, load)
     prompt, output = (positive(found.get(name)) for name in ("isl", "osl"))
@@ -51,12 +57,23 @@ def inferencex_run(found: Mapping[str, Any], source: str) -> Run:
         prompt_tokens=prompt * _NOMINAL_MEAN if prompt else None,
         output_tokens=output * _NOMINAL_MEAN if output else None,
         requests_per_s=None,
-        output_tokens_per_s=positive(said.get("output_throughput")),
+        output_tokens_per_s=_output_per_s(said),
         latency=latency,
         deployment=_stated(found),
         date=words(found.get("date")) or "",
         faults=tuple(faults),
     )
+
+
+def _is_said(found: Mapping[str, Any], name: str) -> bool:
+    return str(found.get(name, "none")).lower() not in ("none", "false", "", "no")
+
+
+def _output_per_s(said: Mapping[str, Any]) -> float | None:
+    """Of the whole deployment, or of each of its GPUs."""
+    whole, each = positive(said.get("output_throughput")), positive(said.get("output_tput_per_gpu"))
+    gpus = positive(said.get("num_decode_gpu")) or positive(said.get("tp"))
+    return whole or (each * gpus if each and gpus else None)
 
 
 def _figures(said: Mapping[str, Any], names: tuple[str, ...]) -> Figures | None:
@@ -82,8 +99,8 @@ def _stated(found: Mapping[str, Any]) -> dict[str, Any]:
         "gpu": found.get("hardware") or found.get("hw"),
         "model": found.get("model"),
         "engine": _FRAMEWORKS.get(framework),
-        "tp": found.get("tp"),
-        "ep": found.get("ep"),
+        "tp": found.get("tp", found.get("decode_tp")),
+        "ep": found.get("ep", found.get("decode_ep")),
         "weights": precision if precision in ("fp8", "bf16", "nvfp4", "mxfp4") else None,
     }
     return {key: value for key, value in stated.items() if value not in (None, "")}

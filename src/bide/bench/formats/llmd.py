@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from bide.bench.formats.faults import half_itl, in_band_errors, ttft_of_chunks, warnings_of_counts
-from bide.bench.formats.numbers import count, figures, items, mapping, number, positive, words
+from bide.bench.formats.numbers import count, figures, items, mapping, number, positive, with_tpot, words
 from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
 from bide.i18n import _
 
@@ -17,6 +18,9 @@ _METRICS: Mapping[Metric, str] = {
     "e2e": "request_latency",
 }
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "s/token": 1.0, "ms/token": 1e-3}
+_OTHER_TPOT = ("inference-perf", "guidellm")
+"""Tools whose time per token is another one than TPOT: that is taken from E2E and TTFT."""
+_ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 _RATES = {"qps_values", "qps", "rate_qps"}
 
 
@@ -32,6 +36,9 @@ def llmd_run(found: Mapping[str, Any], source: str) -> Run:
     requests, rates = mapping(measured.get("requests")), mapping(measured.get("throughput"))
     harness, load = _old_load(scenario) if old else _new_load(scenario)
     latency = {metric: made for metric, name in _METRICS.items() if (made := _figures(measured, name))}
+    output = positive(mapping(requests.get("output_length")).get("mean"))
+    if harness in _OTHER_TPOT:
+        latency = with_tpot(latency, output)
     total, failed = count(requests.get("total")), count(requests.get("failures"))
     completed = None if total is None else max(0, total - (failed or 0))
     faults = [*_harness_faults(harness), *_plausible(latency), *_cached(scenario)]
@@ -44,19 +51,30 @@ def llmd_run(found: Mapping[str, Any], source: str) -> Run:
         load,
         completed=completed,
         failed=failed,
-        duration_s=positive(mapping(measured.get("time")).get("duration")),
+        duration_s=_duration_s(mapping(measured if old else found.get("run")).get("time")),
         prompt_tokens=positive(mapping(requests.get("input_length")).get("mean")),
-        output_tokens=positive(mapping(requests.get("output_length")).get("mean")),
+        output_tokens=output,
         requests_per_s=_rate(rates, "request_rate", "requests_per_sec"),
         output_tokens_per_s=_rate(rates, "output_token_rate", "output_tokens_per_sec"),
         latency=latency,
         deployment=_old_stated(scenario) if old else _new_stated(scenario),
+        date=words(mapping(mapping(found.get("run")).get("time")).get("start")) or "",
         faults=tuple(faults),
     )
 
 
 def _aggregate(found: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping(mapping(mapping(found.get("results")).get("request_performance")).get("aggregate"))
+
+
+def _duration_s(time: object) -> float | None:
+    """Seconds (0.1), or as ISO 8601 writes them (0.2): PT1H2M3.5S."""
+    said = mapping(time).get("duration")
+    match = _ISO_DURATION.fullmatch(said) if isinstance(said, str) else None
+    if match is None:
+        return positive(said)
+    hours, minutes, seconds = (float(part or 0.0) for part in match.groups())
+    return positive(3600 * hours + 60 * minutes + seconds)
 
 
 def _figures(measured: Mapping[str, Any], name: str) -> Figures | None:
@@ -78,13 +96,17 @@ def _old_load(scenario: Mapping[str, Any]) -> tuple[str, Asked]:
 
 
 def _new_load(scenario: Mapping[str, Any]) -> tuple[str, Asked]:
-    said = mapping(mapping(scenario.get("load")).get("standardized"))
-    return words(said.get("tool")) or "", _asked(positive(said.get("rate_qps")), positive(said.get("concurrency")))
+    """The native part says how the requests of inference-perf came."""
+    load = mapping(scenario.get("load"))
+    said, native = mapping(load.get("standardized")), mapping(mapping(load.get("native")).get("config"))
+    even = mapping(native.get("load")).get("type") == "constant"
+    asked = _asked(positive(said.get("rate_qps")), positive(said.get("concurrency")), even)
+    return words(said.get("tool")) or "", asked
 
 
-def _asked(rate: float | None, clients: float | None) -> Asked:
+def _asked(rate: float | None, clients: float | None, even: bool = False) -> Asked:
     if rate is not None:
-        return Asked("requests_per_s", rate)
+        return Asked("requests_per_s", rate, float("inf") if even else 1.0)
     return Asked("concurrency", clients) if clients is not None else Asked("unknown")
 
 
@@ -95,7 +117,7 @@ def _harness_faults(harness: str) -> list[Fault]:
         return [ttft_of_chunks("vllm bench serve"), in_band_errors("vllm bench serve")]
     if harness == "guidellm":
         text = _("GuideLLM's time_per_output_token counts the first token's wait: not used")
-        return [Fault("tpot_with_first_token", text, "distrust", ("tpot",))]
+        return [Fault("tpot_with_first_token", text)]
     return []
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bide.bench.formats.values import Figures
+from bide.bench.formats.values import Figures, Metric
 
 _PERCENTILE = re.compile(r"^p(\d+(?:[.p]\d+)?)$")
 MS = 1e-3
@@ -90,3 +90,13 @@ def figures(said: object, unit_s: float, *, mean: str = "mean", std: str = "") -
 def words(value: object) -> str | None:
     """Text that says something."""
     return value.strip() if isinstance(value, str) and value.strip() else None
+
+
+def with_tpot(latency: Mapping[Metric, Figures], output_tokens: float | None) -> dict[Metric, Figures]:
+    """TPOT's mean from the means of E2E and TTFT, (E2E - TTFT) / (output tokens - 1), for tools whose own is another
+    figure; no TPOT where those are not said, or do not go together."""
+    rest: dict[Metric, Figures] = {metric: figures for metric, figures in latency.items() if metric != "tpot"}
+    whole, first = (rest[metric].mean_s if metric in rest else None for metric in ("e2e", "ttft"))
+    if whole is None or first is None or whole <= first or not output_tokens or output_tokens <= 1:
+        return rest
+    return {**rest, "tpot": Figures((whole - first) / (output_tokens - 1), {}, rest["e2e"].count)}

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bide.bench.formats import aiperf, guidellm, inference_perf, inferencex, llmd, own, sglang, vllm
+from bide.bench.formats import aiperf, guidellm, inference_perf, inferencex, llmd, own, own_tables, sglang, vllm
 from bide.bench.formats.numbers import items, mapping
+from bide.bench.formats.plausible import check_plausible
 from bide.bench.formats.raw import Raw, read_raw
 from bide.bench.formats.values import Fault, Run
 from bide.errors import BadInput
@@ -34,15 +35,25 @@ def read_runs(path: Path, field: str = "results") -> list[Run]:
     """Every level of load in a file. Raises BadInput naming `field` for what no known client writes."""
     if path.is_dir():
         raise BadInput(field, str(path), _("a file"), _("name the result inside it"))
-    raw = None if path.suffix.lower() in _TABLES else read_raw(path, field)
     try:
-        found = list(own.table_runs(path, field) if raw is None else _runs(raw, path, field))
+        found = list(_read(path, field))
+        for run in found:
+            check_plausible(run)
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
         hint = _("not understood: {why}").format(why=str(error)[:100])
         raise BadInput(field, str(path), _allowed(), hint) from error
     if not found:
         raise BadInput(field, str(path), _allowed(), _("nothing was measured in it"))
-    return [_with_broken(run, raw.broken if raw else 0) for run in found]
+    return found
+
+
+def _read(path: Path, field: str) -> Sequence[Run]:
+    if path.suffix.lower() in _TABLES:
+        return own_tables.table_runs(path, field)
+    if own.begins_journal(path):
+        return own.journal_runs(path, field)
+    raw = read_raw(path, field)
+    return [_with_broken(run, raw.broken) for run in _runs(raw, path, field)]
 
 
 def _allowed() -> str:
@@ -50,7 +61,7 @@ def _allowed() -> str:
 
 
 def _with_broken(run: Run, broken: int) -> Run:
-    if not broken or any(fault.code == "broken_lines" for fault in run.faults):
+    if not broken:
         return run
     fault = Fault(
         "broken_lines",
@@ -68,12 +79,8 @@ def _runs(raw: Raw, path: Path, field: str) -> Sequence[Run]:
     if isinstance(first, list) and not raw.lines:
         return _listed(first, path, field)
     head = mapping(first)
-    if raw.lines and own.is_journal(head):
-        return own.journal_runs(path, field)
-    if own.is_journal(head):
-        raise BadInput(field, str(path), _allowed(), _("a journal without a request in it"))
-    if own.is_row(head):
-        return own.table_runs(path, field)
+    if own_tables.is_row(head):
+        return own_tables.table_runs(path, field)
     lines = [mapping(each) for each in raw.documents]
     if aiperf.is_aiperf_line(head):
         return [aiperf.aiperf_table_run(lines, str(path), path)]

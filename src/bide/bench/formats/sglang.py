@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bide.bench.formats.faults import client_behind, ttft_of_chunks, warnings_of_counts
+from bide.bench.formats.faults import client_behind, itl_of_chunks, ttft_of_chunks, warnings_of_counts
 from bide.bench.formats.numbers import MS, count, items, number, percent_of, positive, words
 from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
 from bide.i18n import _
@@ -25,7 +25,8 @@ def sglang_run(found: Mapping[str, Any], source: str) -> Run:
     asked = count(found.get("num_prompts"))
     failed = max(0, asked - completed) if asked is not None and completed is not None else _errors(found)
     latency = {metric: made for metric, name in _NAMES.items() if (made := _figures(found, name, completed))}
-    faults: list[Fault] = [ttft_of_chunks(TOOL), *warnings_of_counts(completed, failed, None, load)]
+    faults = [ttft_of_chunks(TOOL), *itl_of_chunks(TOOL, latency)]
+    faults += warnings_of_counts(completed, failed, None, load)
     accepted = positive(found.get("accept_length"))
     if accepted and accepted > 1:
         text = _("drafts were accepted, {n:.2f} tokens a step: say --speculative-tokens")

@@ -36,6 +36,8 @@ class Figures:
     std_s: float | None = None
     intervals: Mapping[float, tuple[float, float]] = field(default_factory=dict)
     """95 % of each percentile, where the result says it."""
+    mean_ends_s: tuple[float, float] | None = None
+    """95 % of the mean, likewise."""
 
     def at(self, percent: float | None) -> float | None:
         """A percentile, or the mean for None."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from bide.bench.formats.assembling import run_of_table
 from bide.bench.formats.chunks import tokens_at
-from bide.bench.formats.faults import in_band_errors, ttft_of_chunks, warnings_of_counts
+from bide.bench.formats.faults import in_band_errors, itl_of_chunks, ttft_of_chunks, warnings_of_counts
 from bide.bench.formats.numbers import MS, count, items, number, percent_of, positive, words
 from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
 from bide.i18n import _, ngettext
@@ -19,6 +19,7 @@ from bide.records import RequestTable
 
 TOOL = "vllm bench serve"
 _NAMES: Mapping[Metric, str] = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2el"}
+_LATE = 0.1
 _STATED = {
     "model_id": "model",
     "gpu": "gpu",
@@ -75,10 +76,8 @@ def _summary(found: Mapping[str, Any], source: str, load: Asked, said: Mapping[s
     concurrency = None
     if rate and "e2e" in latency and latency["e2e"].mean_s:
         concurrency = rate * latency["e2e"].mean_s  # Little's law
-    faults = [in_band_errors(TOOL), ttft_of_chunks(TOOL), *warnings_of_counts(completed, failed, None, load)]
-    if load.kind == "requests_per_s" and positive(found.get("max_concurrency")):
-        text = _("a limit of {n:g} clients beside a rate: waiting in the client is not in its times")
-        faults.append(Fault("client_limit", text.format(n=float(found["max_concurrency"])), "unusable"))
+    faults = [in_band_errors(TOOL), ttft_of_chunks(TOOL), *itl_of_chunks(TOOL, latency), *_waited(found, load, latency)]
+    faults += warnings_of_counts(completed, failed, None, load)
     return Run(
         source,
         TOOL,
@@ -94,6 +93,20 @@ def _summary(found: Mapping[str, Any], source: str, load: Asked, said: Mapping[s
         faults=tuple(faults),
         **said,
     )
+
+
+def _waited(found: Mapping[str, Any], load: Asked, latency: Mapping[Metric, Figures]) -> Iterator[Fault]:
+    """Requests that waited for the client's own limit beside a rate: newer files say how long, in no other figure."""
+    limit, waited = positive(found.get("max_concurrency")), _figures(found, "client_queue_time", None)
+    if load.kind != "requests_per_s" or limit is None:
+        return
+    first_s = latency["ttft"].mean_s if "ttft" in latency else None
+    if waited is None or waited.mean_s is None or first_s is None:
+        text = _("a limit of {n:g} clients beside a rate: waiting in the client is not in its times")
+        yield Fault("client_limit", text.format(n=limit), "unusable")
+    elif waited.mean_s > _LATE * first_s:
+        text = _("requests waited {late:.3g} ms in the client on average, beside a TTFT of {ttft:.3g} ms")
+        yield Fault("client_limit", text.format(late=waited.mean_s * 1e3, ttft=first_s * 1e3), "unusable")
 
 
 def _each(found: Mapping[str, Any], name: str, completed: int | None) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from bide.facts import formats
 from bide.facts.hf.fields import Fields
+from bide.facts.hf.quant_effort import is_expression
 from bide.facts.hf.quant_lists import Rules, checked, containing, ignored, names
 from bide.facts.quantisation import Format, Quantisation, Rule
 from bide.i18n import _
@@ -76,7 +77,7 @@ def _rounded(block: Fields, parent: Fields) -> Format | None:
 
 def _extra_pattern(extra: Fields, name: str) -> str:
     """AutoRound's keys are names, or expressions searched for anywhere."""
-    return checked(extra, f"re:.*(?:{name})") if set(name) & set(r"*+?^$()[]{}|\\") else name
+    return checked(extra, f"re:.*(?:{name})") if is_expression(name) else name
 
 
 def bitsandbytes(block: Fields, root: Fields) -> Quantisation:

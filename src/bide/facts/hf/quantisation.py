@@ -31,7 +31,7 @@ def read_quantisation(
     method = _method(block)
     if method not in METHODS:
         raise unknown(f"{block.where}: quant_method", method)
-    check_effort(block)
+    check_effort(block, config)
     return METHODS[method](block, Fields(config))
 
 

@@ -5,7 +5,7 @@ load, so that the line is above them. Below the lowest load it is that load's, a
 nothing is promised. More load is never taken to be faster: where it was measured so, that is chance.
 
 There is no slow and no fast end: what a replica did is not a prediction. What is left is that a run is short, and it is
-treated as of a simulated one (`plan.trial`): promised is what 95 of 100 runs as long stay below.
+treated as of a simulated one (`plan.bounded`): promised is what 95 of 100 runs as long stay below.
 """
 
 from __future__ import annotations

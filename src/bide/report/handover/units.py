@@ -17,7 +17,7 @@ from bide.plan.splitting import MixedFleet
 from bide.plan.thresholds import Thresholds
 from bide.report.handover.names import kubernetes_names
 from bide.report.handover.unit import Unit
-from bide.units import format_seconds
+from bide.units import format_rate, format_seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,8 +126,8 @@ def _unit(plan: Plan, fleet: _Fleet, name: str) -> Unit:
 
 def _promises(service: Service, option: Option, replicas: int) -> list[str]:
     rps = service.traffic.planned_rps
-    rate = _("Planned for {rps:g} requests/s in all, {each:.3g} for each replica that the load needs.").format(
-        rps=rps, each=rps / replicas
+    rate = _("Planned for {rate} in all, {each:.3g} for each replica that the load needs.").format(
+        rate=format_rate(rps, 6), each=rps / replicas
     )
     return [rate, *(_promise(limit, option) for limit in service.patience)]
 

@@ -131,29 +131,3 @@ def only_shared(starts: ArrayLike, ids: ArrayLike) -> tuple[Ints, Ints]:
     _, places, inverse = np.unique(names[shared], return_index=True, return_inverse=True)
     by_appearance = np.argsort(np.argsort(places))
     return np.concatenate(([0], np.cumsum(shared)))[first], by_appearance[inverse].astype(np.int64)
-
-
-def split_ids(
-    starts: ArrayLike, ids: ArrayLike, tokens: ArrayLike, from_tokens: int, to_tokens: int
-) -> tuple[Ints, Ints]:
-    """(starts, ids) of blocks of `to_tokens`, from ids of blocks of `from_tokens` (a multiple of it).
-
-    `tokens` are the lengths that the ids describe; a last block that is not full keeps the small
-    blocks that are. Mooncake's traces name blocks of 512 tokens; engines hash 16.
-
-    >>> starts, ids = split_ids([0, 2], [7, 3], [40], from_tokens=32, to_tokens=16)
-    >>> ids.tolist()
-    [14, 15]
-    """
-    import numpy as np
-
-    parts, rest = divmod(from_tokens, to_tokens)
-    if rest or not parts:
-        raise ValueError(f"{from_tokens} is not a multiple of {to_tokens}")
-    first = np.asarray(starts, dtype=np.int64)
-    coarse = np.diff(first)
-    fine = np.minimum(np.asarray(tokens, dtype=np.int64) // to_tokens, coarse * parts)
-    new_starts = np.concatenate(([0], np.cumsum(fine)))
-    within = np.arange(new_starts[-1]) - np.repeat(new_starts[:-1], fine)
-    source = np.repeat(first[:-1], fine) + within // parts
-    return new_starts, np.asarray(ids, dtype=np.int64)[source] * parts + within % parts

@@ -32,7 +32,7 @@ class AnswerTab(ABC, Generic[Answer]):
         self.visitor, self.state = visitor, visitor.state
         self.shown: Answer | None = None
         self._names = tuple(names)
-        refresher = Refresher(self._compute, self._show, visitor.language)
+        refresher = Refresher(self._compute, self._show, visitor.language, self._show_rest)
         with block("div", "two"):
             with block("div", "form", role="form", aria_label=about):
                 self._picker = ModelPicker(visitor)
@@ -59,7 +59,10 @@ class AnswerTab(ABC, Generic[Answer]):
 
     @abstractmethod
     def show(self, shown: Answer) -> None:
-        """Put an answer into the elements."""
+        """Put an answer into the elements, or what is seen of it first."""
+
+    def show_rest(self, shown: Answer) -> None:
+        """Put the rest of it into the elements, once inputs rest."""
 
     @abstractmethod
     def file(self, shown: Answer, kind: str) -> tuple[bytes, str] | None:
@@ -89,6 +92,10 @@ class AnswerTab(ABC, Generic[Answer]):
         else:
             self.shown = answered
             self.show(answered)
+
+    def _show_rest(self, answered: Answer | BadInput) -> None:
+        if not isinstance(answered, BadInput):
+            self.show_rest(answered)
 
     def _act(self, what: str, value: str) -> None:
         if what == "forget-profile":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 
 from bide.errors import BadInput, UnknownName
 from bide.i18n import _
 from bide.units import parse_tokens
+from bide.web.page.typed import plain_number
 
 Check = Callable[[str], str]
 
@@ -16,7 +18,7 @@ def one_of(name: str, values: Collection[str]) -> Check:
 
     def check(text: str) -> str:
         if text not in values:
-            raise UnknownName(name, text, values, _("one of {names}").format(names=", ".join(values)))
+            raise UnknownName(name, text, values, _("one of {names}").format(names=", ".join(filter(None, values))))
         return text
 
     return check
@@ -30,14 +32,14 @@ def some_of(name: str, values: Collection[str]) -> Check:
 
 def tokens(name: str) -> Check:
     """`8k`, `13,000`: the number of tokens in plain digits."""
-    return lambda text: str(parse_tokens(text.strip(), name))
+    return lambda text: str(parse_tokens(plain_number(name, text, whole=True), name))
 
 
 def whole(name: str, low: int, high: int) -> Check:
     """A whole number."""
 
     def check(text: str) -> str:
-        value = text.strip()
+        value = plain_number(name, text, whole=True)
         if not (value.isascii() and value.isdigit() and len(value) < 12 and low <= int(value) <= high):
             raise BadInput(name, text, _("a whole number from {low:,} to {high:,}").format(low=low, high=high))
         return str(int(value))
@@ -46,18 +48,23 @@ def whole(name: str, low: int, high: int) -> Check:
 
 
 def number(name: str, low: float, high: float) -> Check:
-    """A number, as short as it can be written; a decimal comma is read too."""
+    """A number, as short as it can be written."""
 
     def check(text: str) -> str:
-        try:
-            value = float(text.strip().replace(",", "."))
-        except ValueError:
-            value = float("nan")
+        value = float_of(name, text)
         if not low <= value <= high:
             raise BadInput(name, text, _("a number from {low:g} to {high:,.10g}").format(low=low, high=high))
         return f"{value:.10g}"
 
     return check
+
+
+def float_of(name: str, text: str) -> float:
+    """The number that was typed; NaN, which is in no range, for what is none."""
+    try:
+        return float(plain_number(name, text))
+    except ValueError:
+        return math.nan
 
 
 def gpu(name: str) -> Check:

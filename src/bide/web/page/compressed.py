@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
+from bide.web.whole import Whole, headers_of, with_body
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -33,10 +35,17 @@ class Compressed:
             for message in self._kept[path]:
                 await send(message)
             return
-        packing = _Packing(send)
-        await self._app(scope, receive, packing)
-        if packing.packed and len(self._kept) < _MOST_FILES:
-            self._kept[path] = packing.packed
+        await self._app(scope, receive, Whole(send, _is_for_ever, lambda *answer: self._packed(path, *answer)))
+
+    def _packed(self, path: str, begun: Message, body: bytes) -> tuple[Message, Message]:
+        headers = [(b"vary", b"accept-encoding")]
+        if len(body) >= _LEAST_BYTES:
+            body = gzip.compress(body, _LEVEL)
+            headers.append((b"content-encoding", b"gzip"))
+        packed = with_body(begun, body, headers)
+        if len(self._kept) < _MOST_FILES:
+            self._kept[path] = packed
+        return packed
 
 
 def _takes_gzip(scope: Scope) -> bool:
@@ -44,40 +53,7 @@ def _takes_gzip(scope: Scope) -> bool:
     return b"gzip" in headers.get(b"accept-encoding", b"") and b"range" not in headers
 
 
-class _Packing:
-    """Sends on what it gets; an answer that may be kept for ever is sent compressed, and left in `packed`."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._begun: Message | None = None
-        self._body = b""
-        self.packed: tuple[Message, Message] | None = None
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and _is_for_ever(message):
-            self._begun = message
-        elif self._begun is None:
-            await self._send(message)
-        else:
-            self._body += message.get("body", b"")
-            if not message.get("more_body", False):
-                self.packed = _packed(self._begun, self._body)
-                for part in self.packed:
-                    await self._send(part)
-
-
 def _is_for_ever(begun: Message) -> bool:
-    headers = {name.lower(): value for name, value in begun.get("headers", ())}
+    headers = headers_of(begun)
     kept = b"immutable" in headers.get(b"cache-control", b"") and b"content-encoding" not in headers
     return begun["status"] == 200 and kept and headers.get(b"content-type", b"").startswith(_TYPES)
-
-
-def _packed(begun: Message, body: bytes) -> tuple[Message, Message]:
-    changed = (b"content-length", b"vary")
-    headers = [(name, value) for name, value in begun["headers"] if name.lower() not in changed]
-    headers.append((b"vary", b"accept-encoding"))
-    if len(body) >= _LEAST_BYTES:
-        body = gzip.compress(body, _LEVEL)
-        headers.append((b"content-encoding", b"gzip"))
-    headers.append((b"content-length", str(len(body)).encode()))
-    return {**begun, "headers": headers}, {"type": "http.response.body", "body": body}

@@ -70,7 +70,8 @@ def slider(state: State, key: str, label: str, steps: Sequence[str], shown: str,
         aria_valuetext=shown,
     )
     described = _described(state, key, "")
-    line = h("input", id=key, type="text", value=now, data_set=key, class_="short", inputmode="numeric", **described)
+    keys = "decimal" if any("." in step for step in steps) else "numeric"
+    line = h("input", id=key, type="text", value=now, data_set=key, class_="short", inputmode=keys, **described)
     both = h("span", drawn, line, h("span", unit, class_="unit") if unit else None, class_="slider")
     return field(state, key, label, both)
 

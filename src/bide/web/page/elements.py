@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ Act = Callable[[str, str], object]
 """What to do, and with what."""
 Given = Callable[[str, str, str], object]
 """A file: the key of its control, its name, its text."""
+_SETTLED_S = 0.15
+"""Without a change, until the address follows: browsers take milliseconds for it, and only so many a second."""
 
 
 def block(tag: str, class_: str = "", **attributes: str) -> Element:
@@ -123,16 +126,21 @@ class Picker(Element, component="static/picker.js"):
 
 
 class Address(Element, component="static/address.js"):
-    """Keeps the query of the browser's address."""
+    """Keeps the query of the browser's address, once inputs rest."""
 
     def __init__(self, query: str) -> None:
         super().__init__()
         self._props["query"] = query
+        self._settling: asyncio.TimerHandle | None = None
 
     def show(self, query: str) -> None:
-        if self._props["query"] != query:
+        if self._props["query"] == query:
+            return
+        with self._props.suspend_updates():
             self._props["query"] = query
-            self.update()
+        if self._settling is not None:
+            self._settling.cancel()
+        self._settling = asyncio.get_running_loop().call_later(_SETTLED_S, self.update)
 
 
 class Tabs(Element, component="static/tabs.js"):

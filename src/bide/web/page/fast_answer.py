@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,33 @@ class FastCharts:
     first: dict[str, Any] | None = None
 
 
+class _Drawn:
+    """The charts of curves, whatever the clients, each made when it is first asked for."""
+
+    def __init__(self, said: CurvesSaid) -> None:
+        self._said = said
+        self._parts: dict[int, Shaped | None] = {}
+
+    @cached_property
+    def throughput(self) -> Shaped:
+        return throughput_chart(self._said)
+
+    @cached_property
+    def whole(self) -> Shaped:
+        return latency_chart(self._said, "e2e_s")
+
+    @cached_property
+    def first(self) -> Shaped:
+        return latency_chart(self._said, "ttft_s")
+
+    def parts(self, number: int) -> Shaped | None:
+        """Of a curve; None for one that has none."""
+        curve = self._said.curves[number]
+        if number not in self._parts:
+            self._parts[number] = parts_chart(curve) if any(point.tpot_parts for point in curve.points) else None
+        return self._parts[number]
+
+
 @dataclass(frozen=True, slots=True)
 class FastAnswer:
     """`chosen`: each curve at the clients that were set; `throughput`: the chart, None where nothing can be drawn."""
@@ -64,7 +91,15 @@ class FastAnswer:
     chosen: tuple[Point, ...]
     throughput: dict[str, Any] | None
     parts_of: int
-    charts: FastCharts
+    drawn: _Drawn | None
+
+    @property
+    def charts(self) -> FastCharts:
+        """Those below the first: nobody waits for them."""
+        if self.drawn is None:
+            return FastCharts()
+        parts = self.drawn.parts(self.parts_of)
+        return FastCharts(spec(parts) if parts else None, spec(self.drawn.whole), spec(self.drawn.first))
 
 
 def fast_answer(values: Mapping[str, str], settings: Settings, profile: Path | None = None) -> FastAnswer:
@@ -75,44 +110,20 @@ def fast_answer(values: Mapping[str, str], settings: Settings, profile: Path | N
     cases = [(curve.deployment, curve.mix, load) for curve in said.curves]
     chosen = tuple(points(cases, profile)) if cases else ()
     parts_of = min(int(values["parts_of"]), max(0, len(said.curves) - 1))
-    if drawn is None:
-        return FastAnswer(said, chosen, None, parts_of, FastCharts())
-    throughput = spec(drawn.throughput.with_rows(chosen=chosen_rows(said, chosen)))
-    parts = drawn.parts[parts_of]
-    charts = FastCharts(spec(parts) if parts else None, spec(drawn.whole), spec(drawn.first))
-    return FastAnswer(said, chosen, throughput, parts_of, charts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """The charts of curves, whatever the clients; `parts`: of each curve that has any."""
-
-    throughput: Shaped
-    parts: tuple[Shaped | None, ...]
-    whole: Shaped
-    first: Shaped
+    throughput = spec(drawn.throughput.with_rows(chosen=chosen_rows(said, chosen))) if drawn else None
+    return FastAnswer(said, chosen, throughput, parts_of, drawn)
 
 
 @lru_cache(maxsize=64)
 def _kept_curves(
     asked: tuple[tuple[str, str], ...], settings: Settings, profile: Path | None, _language: str
 ) -> tuple[CurvesSaid, _Drawn | None]:
-    """The curves of what was asked and their charts; moving the clients does not make them anew."""
+    """The curves of what was asked, and what draws them; moving the clients does not make them anew."""
     values = dict(asked)
     mix = Mix(float(values["prompt"]), float(values["output"]))
     cases = [(deployment, mix) for deployment in _deployments(values, settings)]
     said = curves_said(cases, None, profile, explain=True)
-    return said, _drawn(said) if drawable(said) else None
-
-
-def _drawn(said: CurvesSaid) -> _Drawn:
-    parts = [parts_chart(c) if any(point.tpot_parts for point in c.points) else None for c in said.curves]
-    return _Drawn(
-        throughput=throughput_chart(said),
-        parts=tuple(parts),
-        whole=latency_chart(said, "e2e_s"),
-        first=latency_chart(said, "ttft_s"),
-    )
+    return said, _Drawn(said) if drawable(said) else None
 
 
 def _deployments(values: Mapping[str, str], settings: Settings) -> Iterator[Deployment]:

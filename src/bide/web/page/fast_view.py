@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from bide.facts.gpus import find_gpu
 from bide.i18n import _, numeral
 from bide.report.curve_explain import explained_point
 from bide.report.curve_names import load_name
@@ -16,9 +15,10 @@ from bide.report.curve_table import bound_name, curve_table, limits
 from bide.report.words import usd
 from bide.simulate.operating import Curve, Point
 from bide.web.page import controls
-from bide.web.page.deployment_form import gpu_groups, knobs, profile_note, split_and_formats
+from bide.web.page.deployment_form import knobs, profile_note, split_and_formats
 from bide.web.page.fast_answer import VARIED, FastAnswer
-from bide.web.page.markup import Child, h, notes, table, trouble, why
+from bide.web.page.gpu_chips import gpu_chips
+from bide.web.page.markup import Child, h, notes, table, trouble, unbroken, why
 from bide.web.page.state import State
 
 _LENGTHS = tuple(str(n) for n in (1, 16, 32, 64, 128, 256, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000))
@@ -30,7 +30,7 @@ def form(state: State) -> Markup:
     return h(
         "div",
         profile_note(state),
-        _gpus(state),
+        gpu_chips(state, "gpus"),
         _slider(state, "prompt", _("Prompt, tokens"), _LENGTHS),
         _slider(state, "output", _("Answer, tokens"), _LENGTHS),
         _slider(state, "clients", _("Requests at once"), _CLIENTS),
@@ -64,31 +64,12 @@ def _compared() -> list[tuple[str, str]]:
     return [(key, names[key].format(values=", ".join(str(v) for v in values))) for key, values in VARIED.items()]
 
 
-def _gpus(state: State) -> Markup:
-    chosen = state["gpus"].split(",")
-    chips = [_chip(gpu, len(chosen) > 1) for gpu in chosen]
-    add = [h("option", _("Add a GPU"), value="")]
-    add += [
-        h("optgroup", [h("option", name, value=gpu) for gpu, name in options if gpu not in chosen], label=vendor)
-        for vendor, options in gpu_groups().items()
-    ]
-    more = h("select", add, id="add-gpu", data_set="add-gpu", aria_label=_("Add a GPU"))
-    error = h("span", state.error("gpus"), class_="wrong", role="alert") if state.error("gpus") else None
-    return h("div", h("span", _("GPUs"), class_="label"), h("ul", chips, class_="chips"), more, error, class_="field")
-
-
-def _chip(gpu: str, removable: bool) -> Markup:
-    name = find_gpu(gpu).name.removeprefix("NVIDIA ")
-    gone = controls.button("×", "drop-gpu", gpu, class_="shut-row", name=_("Remove {name}").format(name=name))
-    return h("li", h("span", name), gone if removable else None)
-
-
 def hero(shown: FastAnswer) -> Markup:
     """The answer in sentences."""
     if not shown.said.curves:
         return h("div", [trouble(f"{name}: {reason}") for name, reason in shown.said.misfits])
     first, *more = sentences(shown.said)
-    return h("div", h("h2", first), [h("p", text, class_="sentence") for text in more])
+    return h("div", h("h2", unbroken(first)), [h("p", unbroken(text), class_="sentence") for text in more])
 
 
 def at_clients(shown: FastAnswer) -> Markup:

@@ -6,8 +6,8 @@ import re
 
 from bide.errors import BadInput
 from bide.i18n import _
-from bide.web.asks import ID
 from bide.web.page.checks import Check
+from bide.web.shapes import ID
 
 _ID = re.compile(ID)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -10,6 +11,7 @@ from markupsafe import Markup
 from bide.i18n import _
 
 Child = str | Markup | None | Iterable["Child"]
+_RATE = re.compile(r"(?<![\w-])[^\W\d_]+/[^\W\d_]{1,5}(?![\w-])")
 _VOID = frozenset({"input", "br", "col", "hr", "img"})
 
 
@@ -43,6 +45,11 @@ def _attribute(name: str, value: object) -> str:
         return ""
     shown = name.rstrip("_").replace("_", "-")
     return f" {shown}" if value is True else f' {shown}="{escape(str(value))}"'
+
+
+def unbroken(text: str) -> Markup:
+    """A sentence whose rates (`tokens/s`) are not broken behind their slash."""
+    return Markup(_RATE.sub(r'<span class="unbroken">\g<0></span>', escape(text)))
 
 
 def table(

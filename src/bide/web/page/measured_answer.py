@@ -10,7 +10,7 @@ from typing import Any
 from bide.errors import BadInput
 from bide.facts.gpus import find_gpu
 from bide.facts.models import find
-from bide.web.jobs import Job
+from bide.web.job import Job
 from bide.web.page import checks
 from bide.web.page.deployment_form import CACHE, WEIGHTS, deployment_ask, profile_ask
 from bide.web.page.job_checks import identities, identity

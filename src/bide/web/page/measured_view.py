@@ -13,7 +13,7 @@ from bide.i18n import _
 from bide.report.words import listed
 from bide.web.page import controls
 from bide.web.page.deployment_form import gpu_select, knobs, profile_note, split_and_formats
-from bide.web.page.markup import h, notes, table, why
+from bide.web.page.markup import h, notes, table, unbroken, why
 from bide.web.page.measured_answer import Read, results_of
 from bide.web.page.state import State
 from bide.web.page.uploading import drop, uploaded
@@ -102,7 +102,7 @@ def invitation() -> Markup:
 def hero(shown: Read) -> Markup:
     """What was measured, in sentences."""
     first, *more = shown.view["sentences"]
-    return h("div", h("h2", first), [h("p", text, class_="sentence") for text in more])
+    return h("div", h("h2", unbroken(first)), [h("p", unbroken(text), class_="sentence") for text in more])
 
 
 def part(shown: Read, title: str, key: str) -> Markup:
@@ -110,7 +110,7 @@ def part(shown: Read, title: str, key: str) -> Markup:
     view = shown.view
     asked = why(f"why-{key}", view["notes"], title)
     first = h("div", h("h2", title, class_="part"), asked, class_="headed")
-    said = [h("p", text, class_="sentence") for text in view["sentences"]]
+    said = [h("p", unbroken(text), class_="sentence") for text in view["sentences"]]
     return h("div", first, said, tables(view), _files(shown, key), class_="stack")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bide.web.jobs import Job
+from bide.web.job import Job
 from bide.web.page import checks
 from bide.web.page.plan_fields import KEYS as ASKED_KEYS
 from bide.web.page.plan_fields import MOST_SERVICES, QUESTION, at, of_service, places, row

@@ -25,7 +25,8 @@ _PLACE = re.compile(r"\[(\d+)\]")
 _SERVICE = re.compile(r"services\[(\d+)\]\.?(.*)")
 _SHARED = {**{each.path: each.key for each in SHARED_FIELDS}, "hardware.prices": "prices", "hardware": "plan_gpus"}
 _OWN = {**{each.path: each.key for each in SERVICE_FIELDS}, "traffic.window": "window", "api_price": "api_in",
-        "deployment": "knobs", "traffic": "peak_rps", "workload.scaled_to": "scale_prompt"}  # fmt: skip
+        "deployment": "knobs", "traffic": "peak_rps", "workload.scaled_to": "scale_prompt",
+        "measured": "measured", "measured.gpu": "measured_gpu", "measured.deployment": "measured_as"}  # fmt: skip
 Values = Mapping[str, str]
 
 
@@ -44,11 +45,16 @@ def blamed(error: BadInput, values: Values) -> Blamed | None:
     key = control_of(error.field, values)
     if key is None:
         return None
+    said = BadInput(called(key, values), error.given, error.allowed, error.hint)
+    return Blamed(key, place_of(key)[1], BadInput(key, error.given, error.allowed, error.hint), str(said))
+
+
+def called(key: str, values: Values) -> str:
+    """What the form calls a control, and the service where there are several."""
     (base, place), name = place_of(key), label(key)
-    if base in SERVICE_NAMES and len(places(values)) > 1:
-        name = _("{field} of {service}").format(field=name, service=values[at("service", place)])
-    said = BadInput(name, error.given, error.allowed, error.hint)
-    return Blamed(key, place, BadInput(key, error.given, error.allowed, error.hint), str(said))
+    if base not in SERVICE_NAMES or len(places(values)) == 1:
+        return name
+    return _("{field} of {service}").format(field=name, service=values[at("service", place)])
 
 
 def control_of(field: str, values: Values) -> str | None:

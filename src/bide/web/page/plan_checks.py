@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from bide.i18n import _
 from bide.located import parse_yaml
 from bide.plan.asked.deployment import CHOICE_KEYS
 from bide.units import parse_seconds
-from bide.web.page.checks import Check
+from bide.web.page.checks import Check, float_of
+from bide.web.page.typed import plain_number
 from bide.workload.measuring.peaks import DAY_HOURS
 
 OWN_CONTROLS = ("engine", "tp", "weights", "kv_dtype")
@@ -40,10 +40,10 @@ def line(text: str) -> str:
 
 def percentile(text: str) -> str:
     """From 1 to 99.9, or `mean`."""
-    given = text.strip().lower().removeprefix("p").replace(",", ".")
+    given = text.strip().lower().removeprefix("p")
     if given == "mean":
         return given
-    value = _number(given)
+    value = float_of("percentile", given)
     if not 1 <= value <= 99.9 or round(value, 6) != value:
         raise BadInput("percentile", text, _("a percentile from 1 to 99.9, or mean"))
     return f"{value:.10g}"
@@ -53,7 +53,7 @@ def percent(field: str, low: float, high: float) -> Check:
     """A share, with or without its sign; at most 9 places, which a service file reads."""
 
     def check(text: str) -> str:
-        value = _number(text.strip().removesuffix("%").strip().replace(",", "."))
+        value = float_of(field, text.strip().removesuffix("%"))
         if not low <= value <= high:
             raise BadInput(field, text, _("a percentage from {low:g} to {high:g}").format(low=low, high=high))
         return f"{round(value, 6):.10g}"
@@ -65,7 +65,7 @@ def seconds(field: str, low_s: float, high_s: float) -> Check:
     """`300`, `5min`: the seconds."""
 
     def check(text: str) -> str:
-        value = parse_seconds(text.strip(), field)
+        value = parse_seconds(plain_number(field, text), field)
         if not low_s <= value <= high_s:
             raise BadInput(field, text, _("seconds from {low:g} to {high:,.10g}").format(low=low_s, high=high_s))
         return f"{value:.10g}"
@@ -83,7 +83,7 @@ def hours(text: str) -> str:
     allowed = _("24 numbers, one for each hour from midnight on")
     if not parts or not parts[0][:1].isdigit():
         raise UnknownName("hours", text[:40], names, allowed)
-    values = [_number(part) for part in parts]
+    values = [float_of("hours", part) for part in parts]
     if len(values) != DAY_HOURS or not all(0 <= value <= 1e9 for value in values) or not any(values):
         raise BadInput("hours", text[:60], allowed, _("these are {n}").format(n=len(values)))
     return ",".join(f"{value:.6g}" for value in values)
@@ -94,7 +94,7 @@ def prices(text: str) -> str:
     found: dict[str, str] = {}
     for part in (one for one in text.split(",") if one.strip()):
         gpu, _colon, price = part.partition(":")
-        value = _number(price.strip())
+        value = float_of("prices", price)
         if not 1e-6 <= value <= 10_000:
             raise BadInput("prices", part, _("USD per GPU hour, above 0 and up to 10,000"))
         found[find_gpu(gpu.strip(), "prices").id] = f"{value:.10g}"
@@ -118,6 +118,25 @@ def knobs(text: str) -> str:
     return flow(found)
 
 
+def measured_as(text: str) -> str:
+    """`tp: 2, kv_dtype: fp8`: the deployment that was measured."""
+    found, known = flow_mapping(text, "measured_as"), (*OWN_CONTROLS, *KNOBS)
+    for key, value in found.items():
+        if key not in known:
+            raise UnknownName("measured_as", key, known, _("one of {keys}").format(keys=", ".join(known)))
+        if isinstance(value, dict | list):
+            raise BadInput("measured_as", key, _("one value for each key: what was measured"))
+    return flow(found)
+
+
+def paths(text: str) -> str:
+    """Files as a service file names them, each once, one a line."""
+    found = list(dict.fromkeys(line.strip() for line in text.split("\n") if line.strip()))
+    if not all(path.isprintable() for path in found):
+        raise BadInput("files", text[:60], _("names of files"))
+    return "\n".join(found)
+
+
 def lengths(text: str) -> str:
     """`mean: 210, max: 4000`, or `1500`: tokens as a service file describes them."""
     from bide.workload.lengths import parse_lengths
@@ -132,7 +151,8 @@ def lengths_value(text: str) -> Any:
     given = text.strip().strip("{}")
     if ":" in given:
         return flow_mapping(given, "lengths")
-    return int(given) if given.strip().isdecimal() else given.strip()
+    number = plain_number("lengths", given, whole=True)
+    return int(number) if number.isdecimal() else number
 
 
 def flow_mapping(text: str, field: str) -> dict[str, Any]:
@@ -155,11 +175,3 @@ def flow(values: Mapping[str, Any]) -> str:
 
     text: str = yaml.safe_dump(dict(values), sort_keys=False, default_flow_style=True, width=10**6, allow_unicode=True)
     return text.strip()[1:-1]
-
-
-def _number(text: str) -> float:
-    """NaN, which is in no range, for what is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

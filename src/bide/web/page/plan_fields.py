@@ -16,13 +16,14 @@ from bide.plan.question import Timed
 from bide.simulate.fleet.rules import ROUTERS
 from bide.web.page import checks, plan_checks
 from bide.web.page.deployment_form import CACHE, WEIGHTS
-from bide.web.page.job_checks import identity
+from bide.web.page.job_checks import identities, identity
 from bide.web.page.state import Key
 from bide.web.samples import samples
 
 MOST_SERVICES = 8
 MOST_LIMITS = 5
 MOST_GPUS = 8
+MOST_RESULTS = 100
 WORKLOADS = ("lengths", "sample", "trace", "file")
 SIZES = ("1", "2", "4", "8", "16")
 LATENCIES: tuple[Timed, ...] = ("e2e", "ttft", "tpot", "itl")
@@ -53,8 +54,9 @@ def number(text: str) -> float | int:
     return int(value) if value.is_integer() and abs(value) < 1e15 else value
 
 
-def _listed(text: str) -> list[str]:
-    return text.split(",")
+def listed(text: str) -> list[str]:
+    """The parts between commas; none of an empty text."""
+    return [part for part in text.split(",") if part]
 
 
 def _joined(value: Any) -> str:
@@ -115,15 +117,15 @@ SERVICE_FIELDS = (
     Field("scale_output", "workload.scaled_to.output", "", _NUMBER("scale_output", 1, 1e6), number),
     Field("engine", "deployment.engine", "vllm", _ONE_OF("engine", ENGINES), always=True),
     Field("plan_tp", "deployment.tp", "", _SOME_OF("plan_tp", SIZES), _sizes, _joined),
-    Field("plan_weights", "deployment.weights", "", _SOME_OF("plan_weights", FORMATS), _listed, _joined),
-    Field("plan_kv", "deployment.kv_dtype", "", _SOME_OF("plan_kv", CACHES), _listed, _joined),
+    Field("plan_weights", "deployment.weights", "", _SOME_OF("plan_weights", FORMATS), listed, _joined),
+    Field("plan_kv", "deployment.kv_dtype", "", _SOME_OF("plan_kv", CACHES), listed, _joined),
     Field("apart", "disaggregated", "", _choice("apart", "yes", "either"), _apart, _said_apart),
     Field("api_in", "api_price.input", "", _NUMBER("api_in", 0, 10_000), number),
     Field("api_out", "api_price.output", "", _NUMBER("api_out", 0, 10_000), number),
 )
 """Of each service."""
 SHARED_FIELDS = (
-    Field("plan_gpus", "hardware.gpus", "h100-sxm,l40s", checks.gpus("plan_gpus", MOST_GPUS), _listed, _joined, True),
+    Field("plan_gpus", "hardware.gpus", "h100-sxm,l40s", checks.gpus("plan_gpus", MOST_GPUS), listed, _joined, True),
     Field("max_gpus", "hardware.max_gpus", "64", checks.whole("max_gpus", 1, 10_000), int, always=True),
     Field("price_factor", "hardware.price_multiplier", "", _NUMBER("price_factor", 0.01, 10), number),
     Field("price_note", "hardware.price_note", "", plan_checks.line),
@@ -176,7 +178,12 @@ _SERVICE_KEYS = (
     Key("output_by", "", plan_checks.lengths),
     Key("sample", "azure-conv-2023", checks.one_of("sample", [each.name for each in samples()])),
     Key("trace", "", identity("trace")),
+    Key("trace_awaited", "", plan_checks.paths),
     Key("knobs", "", plan_checks.knobs),
+    Key("measured", "", identities("measured", MOST_RESULTS)),
+    Key("measured_awaited", "", plan_checks.paths),
+    Key("measured_gpu", "", checks.gpu("measured_gpu")),
+    Key("measured_as", "", plan_checks.measured_as),
 )
 _MODEL_KEYS = (Key("model", "meta-llama/Llama-3.1-8B"), Key("config"))
 """Of the first service these are those of the other tabs."""
@@ -192,6 +199,16 @@ def place_of(key: str) -> tuple[str, int]:
     """The other way round."""
     name, _dash, place = key.rpartition("-")
     return (name, int(place)) if name in SERVICE_NAMES and place.isdigit() else (key, 1)
+
+
+FILES = ("trace", "measured")
+"""Inputs that hold files which were dropped, by their numbers."""
+
+
+def awaiting(key: str) -> str:
+    """The input beside one of those: the files that a service file names and that are not here yet, one a line."""
+    name, place = place_of(key)
+    return at(f"{name}_awaited", place)
 
 
 def _further(place: int) -> list[Key]:

@@ -54,7 +54,7 @@ def form(state: State, server: Any, shown: int, folds: Folds, file: Markup) -> M
         step(1, _("How long do they wait?"), patience(inputs, folds)),
         step(2, _("How many come?"), traffic(inputs, folds)),
         step(3, _("What do they ask?"), requests(inputs, folds, server)),
-        step(4, _("On what may it run?"), hardware(inputs, folds)),
+        step(4, _("On what may it run?"), hardware(inputs, folds, server)),
         h("div", controls.button(_("Plan"), "plan", class_="strong"), _one_more(state), class_="row"),
         file,
         class_="fields",

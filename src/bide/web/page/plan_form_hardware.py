@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from markupsafe import Markup
 
@@ -10,11 +11,11 @@ from bide.facts.gpus import find_gpu
 from bide.i18n import _
 from bide.plan.cost import price_of
 from bide.simulate.fleet.rules import ROUTERS
-from bide.web.page import controls
-from bide.web.page.deployment_form import gpu_groups
+from bide.web.page.gpu_chips import gpu_chips, gpu_name
 from bide.web.page.markup import Child, h
 from bide.web.page.plan_checks import priced
 from bide.web.page.plan_fields import CACHES, FORMATS, SIZES, places
+from bide.web.page.plan_form_files import OF_BENCHMARKS, benchmarks
 from bide.web.page.plan_form_parts import Folds, Inputs, pairs
 from bide.web.page.plan_labels import label
 from bide.web.page.state import State
@@ -28,41 +29,19 @@ PRICE = "price."
 """How the price of one GPU is called by its control."""
 
 
-def hardware(inputs: Inputs, folds: Folds) -> Iterator[Child]:
-    """GPUs first; the rest in folds, of which the first and the prices of an API are of the service that is shown."""
-    yield _gpus(inputs.state)
+def hardware(inputs: Inputs, folds: Folds, server: Any) -> Iterator[Child]:
+    """GPUs first; the rest in folds. The first two and the prices of an API are of the service that is shown."""
+    yield gpu_chips(inputs.state, "plan_gpus")
     yield inputs.text("max_gpus", inputmode="numeric")
     several = len(places(inputs.state.frozen())) > 1
-    how = _("Precision, size and engine")
-    named = _("{what} of {service}").format(what=how, service=inputs["service"]) if several else how
-    yield folds.fold(inputs, "replica", named, _OF_REPLICA, list(_replica(inputs)))
+    of_service = _("{what} of {service}") if several else "{what}"
+    for name, what, keys, inner in (
+        ("replica", _("Precision, size and engine"), _OF_REPLICA, _replica(inputs)),
+        ("measured", _("Benchmarks instead of a simulation"), OF_BENCHMARKS, benchmarks(inputs, server)),
+    ):
+        yield folds.fold(inputs, name, of_service.format(what=what, service=inputs["service"]), keys, list(inner))
     yield folds.fold(inputs, "prices", _("Prices"), _OF_PRICES, list(_prices(inputs)))
     yield folds.fold(inputs, "fleet", _("Spare replicas and routing"), _OF_FLEET, list(_fleet(inputs, several)))
-
-
-def _gpus(state: State) -> Markup:
-    chosen = state["plan_gpus"].split(",")
-    chips = [_chip(gpu, len(chosen) > 1) for gpu in chosen]
-    add = [h("option", _("Add a GPU"), value="")]
-    add += [
-        h("optgroup", [h("option", name, value=gpu) for gpu, name in options if gpu not in chosen], label=vendor)
-        for vendor, options in gpu_groups().items()
-    ]
-    more = h("select", add, id="plan_gpus", data_set="add-gpu", aria_label=_("Add a GPU"))
-    error = state.error("plan_gpus")
-    wrong = h("span", error, class_="wrong", role="alert") if error else None
-    title = h("span", label("plan_gpus"), class_="label")
-    return h("div", title, h("ul", chips, class_="chips"), more, wrong, class_="field")
-
-
-def _chip(gpu: str, removable: bool) -> Markup:
-    name = _name(gpu)
-    gone = controls.button("×", "drop-gpu", gpu, class_="shut-row", name=_("Remove {name}").format(name=name))
-    return h("li", h("span", name), gone if removable else None)
-
-
-def _name(gpu: str) -> str:
-    return find_gpu(gpu).name.removeprefix("NVIDIA ")
 
 
 def _replica(inputs: Inputs) -> Iterator[Child]:
@@ -110,7 +89,7 @@ def _gpu_price(gpu: str, now: str, wrong: bool) -> Markup:
     about = {"aria_invalid": "true", "aria_describedby": "prices-wrong"} if wrong else {}
     line = h("input", type="text", id=f"{PRICE}{gpu}", value=now, data_set=f"{PRICE}{gpu}", inputmode="decimal",
              autocomplete="off", placeholder=_list_price(gpu), **about)  # fmt: skip
-    return h("div", h("label", _name(gpu), for_=f"{PRICE}{gpu}"), line, class_="field")
+    return h("div", h("label", gpu_name(gpu), for_=f"{PRICE}{gpu}"), line, class_="field")
 
 
 def _list_price(gpu: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from markupsafe import Markup
 from nicegui import ui
 
 from bide.errors import BadInput, BideError
-from bide.i18n import speaking
+from bide.i18n import _, speaking
 from bide.web.page import plan_form, plan_moves
 from bide.web.page.elements import Act, Live
 from bide.web.page.model_picker import ModelPicker
-from bide.web.page.plan_fields import QUESTION, SERVICE_NAMES, at, place_of, places
+from bide.web.page.plan_fields import FILES, QUESTION, SERVICE_NAMES, at, place_of, places
 from bide.web.page.plan_files import known, uploads
 from bide.web.page.plan_form_file import DROPPED, PASTED, service_file
 from bide.web.page.plan_form_parts import Folds
@@ -41,12 +42,15 @@ class PlanForm:
         return wanted if wanted in present else 1
 
     def show(self) -> None:
-        place, server = self.place, self._visitor.server
+        place = self.place
         self._picker.turn(at("model", place), at("config", place))
         self._picker.show()
         self._services.show(plan_form.services(self._state, place))
+        self._fields.show(self._form())
+
+    def _form(self) -> Markup:
         file = service_file(self._text(), self._wrong, self._refusals)
-        self._fields.show(plan_form.form(self._state, server, place, self._folds, file))
+        return plan_form.form(self._state, self._visitor.server, self.place, self._folds, file)
 
     def reveal(self, key: str) -> None:
         """Show a control, whichever service it is of and whatever it is folded into."""
@@ -55,9 +59,16 @@ class PlanForm:
             self._move({"at": f"{place}"})
         self._folds.reveal(key)
 
+    def shows(self, key: str) -> bool:
+        """Whether there is a control of that input, after `reveal`: other lengths hide those of a percentile."""
+        return f'id="{key}"' in str(self._form())
+
     def element_of(self, key: str) -> str:
         """The id of a control."""
-        return self._picker.id if place_of(key)[0] in ("model", "config") else key
+        name, _place = place_of(key)
+        if name in FILES:
+            return f"{key}-file"
+        return self._picker.id if name in ("model", "config") else key
 
     def act(self, what: str, value: str) -> None:
         """What a button of the form does."""
@@ -69,6 +80,7 @@ class PlanForm:
             "drop-service": lambda: plan_moves.without_service(values, int(value)),
             "show-service": lambda: {"at": value},
             "drop-gpu": lambda: plan_moves.without_gpu(values, value),
+            "give-up": lambda: plan_moves.without_awaited(values, *value.split(" ", 1)),
         }
         if what in moves:
             self._move(moves[what]())
@@ -105,10 +117,12 @@ class PlanForm:
                 self._open(answer)
                 return
             try:
-                take(self._state, key, name, answer)
+                take(self._state, key, name, answer, several=place_of(key)[0] == "measured")
             except BadInput as error:
                 self._state.blame(error, ())
                 self.show()
+                return
+            self._move(plan_moves.with_arrived(self._state.frozen(), key, name) | {key: self._state[key]})
 
     def _open(self, text: str) -> None:
         """A service file into the form, or why not."""
@@ -125,7 +139,8 @@ class PlanForm:
         """Every input; what the file names and is not here is asked for."""
         self._state.blame(None, QUESTION)
         self._move({**found.values, "at": "1"})
-        for key, error in found.missing.items():
+        for key in found.missing:
             self.reveal(key)
-            self._state.blame(BadInput(key, error.given, error.allowed), ())
+            if place_of(key)[0] not in FILES:  # what is awaited of those stands there, until it is dropped
+                self._state.blame(BadInput(key, None, _("its config.json, dropped here")), ())
         self.show()

@@ -13,9 +13,9 @@ from bide.web.page import controls
 from bide.web.page.markup import Child, h
 from bide.web.page.plan_day import day
 from bide.web.page.plan_fields import LATENCIES, MOST_LIMITS, at, row
+from bide.web.page.plan_form_files import file_drop
 from bide.web.page.plan_form_parts import Folds, Inputs, pairs, radios
 from bide.web.page.plan_limits import GOOD, PER_TOKEN, Row, is_whole, rows
-from bide.web.page.uploading import drop, uploaded
 from bide.web.samples import samples
 
 _SECONDS = ("0.25", "0.5", "1", "1.5", "2", "3", "4", "5", "6", "8", "10", "15", "20", "30", "60", "120")
@@ -121,12 +121,11 @@ def _sample(inputs: Inputs) -> list[Child]:
 
 def _file(inputs: Inputs, server: Any) -> list[Child]:
     most = server.settings.limits.upload_bytes // 2**20
-    key = inputs.key("trace")
     if inputs["work"] == "file":
         hint = _("what `bide workload observe` wrote, or lengths, sessions and shared prompts as YAML")
-        return [drop(key, _("Drop a workload file here"), hint), uploaded(inputs.state, key, server)]
+        return [file_drop(inputs, "trace", _("Drop a workload file here"), hint, server)]
     hint = _("Azure, Mooncake, ShareGPT, vLLM and BurstGPT forms, CSV, JSON lines; at most {n:,} MiB").format(n=most)
-    return [drop(key, _("Drop a trace here"), hint), uploaded(inputs.state, key, server)]
+    return [file_drop(inputs, "trace", _("Drop a trace here"), hint, server)]
 
 
 def _lengths(inputs: Inputs) -> Markup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from bide.errors import BadInput
 from bide.i18n import _
 from bide.web.page import plan_day, plan_limits
 from bide.web.page.plan_checks import priced
@@ -13,6 +14,7 @@ from bide.web.page.plan_fields import (
     MOST_SERVICES,
     SERVICE_NAMES,
     at,
+    awaiting,
     of_service,
     place_of,
     places,
@@ -20,6 +22,8 @@ from bide.web.page.plan_fields import (
 )
 from bide.web.page.plan_form_hardware import PRICE
 from bide.web.page.plan_form_parts import ticked
+from bide.web.page.typed import plain_number
+from bide.web.uploads import harmless
 
 Values = Mapping[str, str]
 Moves = dict[str, str]
@@ -68,14 +72,37 @@ def _with_usual(values: Values, number: int, on: str) -> Moves:
 
 def _with_price(prices: str, gpu: str, text: str) -> str:
     """With another price of one GPU, or with none."""
-    found = {**priced(prices), gpu: text.strip().replace(",", ".")}
+    try:
+        price = plain_number("prices", text)
+    except BadInput:
+        price = text  # the check of all prices says so
+    found = {**priced(prices), gpu: price.strip().replace(",", " ")}
     return ",".join(f"{name}:{price}" for name, price in found.items() if price)
 
 
 def without_gpu(values: Values, gpu: str) -> Moves:
-    """Not that GPU any more, nor its price."""
+    """Not that GPU any more, nor its price, nor that something was measured on it."""
     kept = [name for name in values["plan_gpus"].split(",") if name != gpu]
-    return {"plan_gpus": ",".join(kept), "prices": _with_price(values["prices"], gpu, "")}
+    measured = [at("measured_gpu", place) for place in places(values) if values[at("measured_gpu", place)] == gpu]
+    moves = {"plan_gpus": ",".join(kept), "prices": _with_price(values["prices"], gpu, "")}
+    return moves | dict.fromkeys(measured, "")
+
+
+def with_arrived(values: Values, key: str, name: str) -> Moves:
+    """After a file of that name was dropped: it is awaited no more."""
+    if place_of(key)[0] == "trace":
+        return {awaiting(key): ""}  # there is only one
+    path = next((path for path in _awaited(values, key) if harmless(path) == harmless(name)), "")
+    return without_awaited(values, key, path)
+
+
+def without_awaited(values: Values, key: str, path: str) -> Moves:
+    """Not that file any more, which a service file names."""
+    return {awaiting(key): "\n".join(each for each in _awaited(values, key) if each != path)}
+
+
+def _awaited(values: Values, key: str) -> list[str]:
+    return values[awaiting(key)].splitlines()
 
 
 def with_limit(values: Values, place: int) -> Moves:

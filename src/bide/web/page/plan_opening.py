@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,6 +15,7 @@ from bide.web.page import plan_checks, plan_limits
 from bide.web.page.plan_fields import (
     KEYS,
     MOST_LIMITS,
+    MOST_RESULTS,
     MOST_SERVICES,
     SERVICE_FIELDS,
     SERVICE_NAMES,
@@ -23,6 +24,7 @@ from bide.web.page.plan_fields import (
     at,
 )
 from bide.web.samples import samples
+from bide.web.uploads import harmless
 
 LARGEST_BYTES = 50_000
 _ANY_ROWS = 10**9
@@ -30,10 +32,12 @@ _ANY_ROWS = 10**9
 _FREE = ("patience", "deployment", "lengths", "prices")
 """Whose keys are read with their values."""
 _WORKLOADS = ("lengths", "trace", "file")
-_SPECIAL = ("model", *(f"workload.{kind}" for kind in _WORKLOADS), "traffic.peak_rps", "traffic.window", "patience")
+_SPECIAL = ("model", *(f"workload.{kind}" for kind in _WORKLOADS), "traffic.peak_rps", "traffic.window", "patience",
+            "measured")  # fmt: skip
 """Paths that take several controls."""
 _PATHS = (*(each.path for each in SERVICE_FIELDS), *_SPECIAL)
 """All that a service may have here."""
+_MEASURED = ("results", "gpu", "deployment")
 _CHECKS = {key.name: key.check for key in KEYS}
 
 
@@ -44,13 +48,17 @@ class Known:
     uploads: Mapping[str, str] = field(default_factory=dict)
     configs: Mapping[str, str] = field(default_factory=dict)
 
+    def number_of(self, path: str) -> str:
+        """Of the upload that the last part of a path names; empty where there is none."""
+        return self.uploads.get(harmless(path), "")
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """`values` for every input of the form; `missing` has what is still to be dropped, by its input."""
+    """`values` for every input of the form; `missing`: those whose files are still to be dropped."""
 
     values: Mapping[str, str]
-    missing: Mapping[str, BadInput]
+    missing: tuple[str, ...]
 
 
 def opened(text: str, known: Known) -> Opened:
@@ -70,7 +78,7 @@ def form_of(root: Located, known: Known = Known()) -> Opened:
     if len(entries) > MOST_SERVICES:
         raise keys["services"].bad(_("at most {n} services here").format(n=MOST_SERVICES))
     values = {key.name: key.default for key in KEYS} | {"model": "", "config": ""}
-    missing: dict[str, BadInput] = {}
+    missing: list[str] = []
     shared = Located({name: item for name, item in keys.items() if name != "services"}, "", 0)
     _check_keys(shared, "", (*(each.path for each in SHARED_FIELDS), "hardware.prices"))
     values |= _simple(root, SHARED_FIELDS)
@@ -80,8 +88,8 @@ def form_of(root: Located, known: Known = Known()) -> Opened:
     for place, entry in enumerate(entries, 1):
         made = _Service(entry, known)
         values |= {at(name, place): text for name, text in made.values().items()}
-        missing |= {at(name, place): error for name, error in made.missing.items()}
-    return Opened(values, missing)
+        missing += [at(name, place) for name in made.missing]
+    return Opened(values, tuple(missing))
 
 
 def _check_keys(item: Located, path: str, paths: Collection[str]) -> None:
@@ -146,13 +154,13 @@ class _Service:
         entry.mapping(parts, ("name", "model", "workload", "traffic"))
         _check_keys(entry, "", _PATHS)
         self._entry, self._known = entry, known
-        self.missing: dict[str, BadInput] = {}
+        self.missing: list[str] = []
 
     def values(self) -> dict[str, str]:
         """All of them, also those that the file leaves out."""
         found = {key.name: key.default for key in KEYS if key.name in SERVICE_NAMES} | {"config": ""}
         found |= _simple(self._entry, SERVICE_FIELDS) | self._model() | self._workload() | self._peak()
-        return found | self._patience() | self._knobs()
+        return found | self._patience() | self._knobs() | self._measured()
 
     def _model(self) -> dict[str, str]:
         item = self._entry.value["model"]
@@ -162,7 +170,7 @@ class _Service:
         stem = PurePosixPath(name).name.removesuffix(".json")
         config = self._known.configs.get(stem, "")
         if not config:
-            self.missing["config"] = item.bad(_("its config.json, dropped here"))
+            self.missing.append("config")
         return {"model": stem, "config": config}
 
     def _workload(self) -> dict[str, str]:
@@ -183,15 +191,25 @@ class _Service:
                 yield f"{side}_by", _checked(f"{side}_by", given, _written)
 
     def _file(self, item: Located, kind: str) -> dict[str, str]:
-        name = PurePosixPath(item.text()).name
-        plain = name.removesuffix(".gz")
+        path = item.path_text()
+        plain = PurePosixPath(path).name.removesuffix(".gz")
         sample = next((each.name for each in samples() if each.file.removesuffix(".gz") == plain), None)
         if sample is not None and kind == "trace":
             return {"work": "sample", "sample": sample}
-        number = self._known.uploads.get(name, "")
-        if not number:
-            self.missing["trace"] = item.bad(_("the file {name}, dropped here").format(name=name))
-        return {"work": kind, "trace": number}
+        return {"work": kind, **self._dropped("trace", [item])}
+
+    def _dropped(self, key: str, files: Sequence[Located]) -> dict[str, str]:
+        """Files by the numbers of those that are here; the others are awaited under the names that the file has."""
+        awaited, numbers = list[str](), list[str]()
+        for path in dict.fromkeys(each.path_text() for each in files):
+            number = self._known.number_of(path)
+            if number and number not in numbers:
+                numbers.append(number)
+            else:
+                awaited.append(path)
+        if awaited:
+            self.missing.append(key)
+        return {key: ",".join(numbers), f"{key}_awaited": "\n".join(awaited)}
 
     def _peak(self) -> dict[str, str]:
         window, peak = (_found(self._entry, f"traffic.{key}") for key in ("window", "peak_rps"))
@@ -215,6 +233,22 @@ class _Service:
         others = {key: value for key, value in item.mapping((*plan_checks.OWN_CONTROLS, *plan_checks.KNOBS)).items()
                   if key not in plan_checks.OWN_CONTROLS}  # fmt: skip
         return {"knobs": _checked("knobs", Located(others, item.path, item.line), plan_checks.flow)} if others else {}
+
+    def _measured(self) -> dict[str, str]:
+        item = self._entry.value.get("measured")
+        if item is None:
+            return {}
+        keys = item.mapping(_MEASURED, _MEASURED[:1]) if isinstance(item.value, dict) else {"results": item}
+        results = keys["results"]
+        files = list(results.items()) if isinstance(results.value, list) else [results]
+        if len(files) > MOST_RESULTS:
+            raise results.bad(_("at most {n} files here").format(n=MOST_RESULTS))
+        found = self._dropped("measured", files)
+        if "gpu" in keys:
+            found["measured_gpu"] = _checked("measured_gpu", keys["gpu"], str)
+        if "deployment" in keys:
+            found["measured_as"] = _checked("measured_as", keys["deployment"], plan_checks.flow)
+        return found
 
 
 def _written(value: Any) -> str:

@@ -10,12 +10,12 @@ from bide.web.page import plan_limits
 from bide.web.page.deployment_form import profile_ask
 from bide.web.page.models import asked_model
 from bide.web.page.plan_checks import flow_mapping, lengths_value, priced
-from bide.web.page.plan_fields import SERVICE_FIELDS, SHARED_FIELDS, Field, number, of_service, places
+from bide.web.page.plan_fields import SERVICE_FIELDS, SHARED_FIELDS, Field, listed, number, of_service, places
 from bide.web.samples import samples
 
 Values = Mapping[str, str]
 _FILES = ["html", "csv", "manifests", "view"]
-_PARTS = ("name", "model", "workload", "traffic", "patience", "deployment", "disaggregated", "api_price")
+_PARTS = ("name", "model", "workload", "traffic", "patience", "deployment", "disaggregated", "api_price", "measured")
 """Of a service, in the order of a file."""
 
 
@@ -28,6 +28,9 @@ class Names(Protocol):
     def trace(self, values: Values) -> Any:
         """The trace, sample or workload file of a service; None where none was given."""
 
+    def results(self, values: Values) -> list[Any]:
+        """The benchmarks of a service."""
+
 
 class Sent:
     """As a job of the server has them."""
@@ -39,6 +42,9 @@ class Sent:
         if values["work"] == "sample":
             return {"sample": values["sample"]}
         return {"upload": values["trace"]} if values["trace"] else None
+
+    def results(self, values: Values) -> list[Any]:
+        return [{"upload": number} for number in listed(values["measured"])]
 
 
 class Kept:
@@ -57,9 +63,14 @@ class Kept:
         if values["work"] == "sample":
             file = next(each.file for each in samples() if each.name == values["sample"])
             return self._file(file, _("the sample {name} of bide").format(name=values["sample"]))
-        if not values["trace"]:
-            return self._file("trace.csv", _("a file that was not given yet"))
-        return self._file(self._uploads.get(values["trace"], "trace.csv"), _("the file that was dropped"))
+        if values["trace"]:
+            return self._file(self._uploads.get(values["trace"], "trace.csv"), _("the file that was dropped"))
+        return values["trace_awaited"] or self._file("trace.csv", _("a file that was not given yet"))
+
+    def results(self, values: Values) -> list[Any]:
+        named = [(number, self._uploads.get(number, f"measured-{number}")) for number in listed(values["measured"])]
+        dropped = [self._file(name, _("a benchmark that was dropped")) for _number, name in named]
+        return [*dropped, *values["measured_awaited"].splitlines()]
 
     def _file(self, name: str, what: str) -> str:
         self.remarks[name] = what
@@ -100,7 +111,20 @@ def _service(values: Values, names: Names) -> dict[str, Any]:
     _write(found, SERVICE_FIELDS, values)
     found["deployment"] |= flow_mapping(values["knobs"], "knobs") if values["knobs"] else {}
     found |= {"model": names.model(values), "patience": plan_limits.patience(values)}
+    found |= _measured(values, names)
     return {part: found[part] for part in _PARTS if part in found}
+
+
+def _measured(values: Values, names: Names) -> dict[str, Any]:
+    """Nothing where no benchmark is given: what it was measured on says nothing then."""
+    found: dict[str, Any] = {"results": names.results(values)}
+    if not found["results"]:
+        return {}
+    if values["measured_gpu"]:
+        found["gpu"] = values["measured_gpu"]
+    if values["measured_as"]:
+        found["deployment"] = flow_mapping(values["measured_as"], "measured_as")
+    return {"measured": found}
 
 
 def _write(into: dict[str, Any], fields: Iterable[Field], values: Values) -> None:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from bide.i18n import _, ngettext
 from bide.report.words import seconds
 from bide.web.page import controls
-from bide.web.page.markup import Child, h, notes, table, trouble, why
+from bide.web.page.markup import Child, h, notes, table, trouble, unbroken, why
 from bide.web.page.plan_answer import Planned
 from bide.web.page.plan_fields import at, of_service
 from bide.web.page.plan_limits import Row, rows
@@ -55,8 +55,8 @@ def refusal(text: str, control: str) -> Markup:
 def hero(shown: Planned) -> Markup:
     """The sentence, how sure it is, and the figures."""
     view = shown.view
-    sentence = h("h2", view["sentence"]) if view["feasible"] else trouble(view["sentence"])
-    sure = [h("p", text, class_="sentence") for text in view["sureness"]]
+    sentence = h("h2", unbroken(view["sentence"])) if view["feasible"] else trouble(view["sentence"])
+    sure = [h("p", unbroken(text), class_="sentence") for text in view["sureness"]]
     return h("div", sentence, sure, _figures(view))
 
 
@@ -136,7 +136,7 @@ def section(said: Said, key: str) -> Markup:
     lines = [*said["why"], *said["more"]]
     asked = why(f"why-{key}", lines, said["title"]) if lines else None
     lesson = h("p", said["lesson"], class_="legend") if said["lesson"] else None
-    return h("div", [h("p", line, class_="sentence small") for line in said["lines"]], lesson, asked)
+    return h("div", [h("p", unbroken(line), class_="sentence small") for line in said["lines"]], lesson, asked)
 
 
 def section_title(said: Said, number: int | None) -> Markup:
@@ -196,7 +196,7 @@ def _manifest(number: int, shown: Planned, name: str, path: Path) -> Markup:
         "a",
         _("Download"),
         href=file_address(shown, name),
-        download=path.name,
+        download=name.replace("/", "-"),
         aria_label=_("Download {name}").format(name=name),
     )
     inner = [_code(f"manifest-{number}", text), link]

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Path
 from fastapi.responses import HTMLResponse
 
 from bide.errors import BideError
-from bide.web.asks import ID
+from bide.web.shapes import ID
 
 _ALONE = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox allow-popups; "

@@ -117,7 +117,7 @@ def _build(visitor: Visitor, wrong: list[str]) -> None:
         Live(_brand()).classes("brand")
         bar = Tabs(tabs, state["tab"], _("Questions"), lambda tab: state.set("tab", tab))
         with block("div", "settings"):
-            Live(_languages(state), on_set=lambda _key, value: _speak(state, value)).classes("languages")
+            Live(_languages(), on_set=lambda _key, value: _speak(state, value)).classes("languages")
             Theme(
                 {"light": _("Light"), "auto": _("As the system has it"), "dark": _("Dark"), "label": _("Light or dark")}
             )
@@ -170,7 +170,7 @@ def _brand() -> Markup:
     return h("h1", link)
 
 
-def _languages(state: State) -> Markup:
+def _languages() -> Markup:
     options = [
         h("option", name, value=code, lang=code, selected=code == language()) for code, name in LANGUAGES.items()
     ]
@@ -184,4 +184,5 @@ def _problems(wrong: list[str]) -> Markup:
 
 def _foot() -> Markup:
     text = _("Every number comes from the same functions as the command line, carries its spread, and says why.")
-    return h("p", text)
+    api = h("a", _("The API, with a command to try for each question"), href="/docs")
+    return h("p", text, " ", api)

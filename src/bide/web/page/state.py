@@ -51,6 +51,10 @@ class State:
         """What is wrong with it, by itself or for the answer; empty where nothing is."""
         return self._errors.get(name) or self._answers.get(name, "")
 
+    def unread(self, names: Iterable[str]) -> list[str]:
+        """Those whose controls hold what cannot be used."""
+        return [name for name in names if name in self._errors]
+
     def set(self, name: str, text: str) -> bool:
         """Take `text`; False where nothing changed or it cannot be used. Whoever watches `name` is told in any case."""
         key = self._keys[name]

@@ -50,6 +50,8 @@ class FastTab(AnswerTab[FastAnswer]):
         )
         self._throughput.draw(shown.throughput, label.format(names=", ".join(shown.said.names)))
         self._at.show(fast_view.at_clients(shown))
+
+    def show_rest(self, shown: FastAnswer) -> None:
         self._choice.show(fast_view.parts_choice(shown, self.state))
         self._parts.draw(shown.charts.parts)
         self._whole.draw(shown.charts.whole)

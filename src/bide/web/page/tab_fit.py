@@ -12,6 +12,7 @@ from bide.web.page.answer_tab import AnswerTab
 from bide.web.page.downloads import memory_file
 from bide.web.page.elements import Chart, Live
 from bide.web.page.fit_answer import FitAnswer
+from bide.web.page.typed import plain_number
 from bide.web.page.visitor import Visitor
 from bide.web.page.words import chart_words
 
@@ -71,7 +72,8 @@ class FitTab(AnswerTab[FitAnswer]):
         _word, number, place = key.split(".")
         rows = fit_view.service_rows(self.state)
         if int(number) < len(rows):
-            rows[int(number)][int(place)] = text.replace(":", " ").replace(",", "")
+            read = plain_number("services", text, whole=True) if int(place) else text
+            rows[int(number)][int(place)] = " ".join(read.replace(":", " ").replace(",", " ").split())
             self._set_services(rows)
 
     def _set_services(self, rows: list[list[str]]) -> None:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from bide.errors import BadInput
 from bide.i18n import _, speaking
-from bide.web.jobs import Job
+from bide.web.job import Job
 from bide.web.page import deployment_form, measured_answer, measured_view
 from bide.web.page.elements import Live, block
 from bide.web.page.measured_answer import Read

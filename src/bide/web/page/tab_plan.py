@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from markupsafe import Markup
 
 from bide.errors import BadInput
 from bide.i18n import _, speaking
-from bide.web.jobs import Job
+from bide.web.job import Job
 from bide.web.page import deployment_form, plan_answer, plan_view
 from bide.web.page.elements import block
 from bide.web.page.plan_answer_live import PlanAnswer
-from bide.web.page.plan_blame import blamed
-from bide.web.page.plan_fields import QUESTION, at, places
+from bide.web.page.plan_blame import blamed, called
+from bide.web.page.plan_fields import QUESTION
+from bide.web.page.plan_files import check_files
 from bide.web.page.plan_form_live import PlanForm
 from bide.web.page.plan_question import plan_ask
 from bide.web.page.visitor import Visitor
@@ -78,11 +77,13 @@ class PlanTab:
     def _plan(self) -> None:
         """Begin with what stands in the form."""
         self._state.blame(None, QUESTION)
+        if self._refused():
+            return
         values = self._state.frozen()
         self._asked = plan_answer.asked(values)
         with speaking(self._visitor.language):
             try:
-                _check_files(values)
+                check_files(values, self._visitor.server)
                 body = plan_ask(values)
             except BadInput as error:
                 self._faults(error)
@@ -90,6 +91,18 @@ class PlanTab:
         self._state.set("planned", "now")
         self._work.start(body)
         self._changed()
+
+    def _refused(self) -> bool:
+        """Whether a control holds what cannot be used: nothing is planned with what it held before."""
+        for key in self._state.unread(QUESTION):
+            with speaking(self._visitor.language):
+                self._form.reveal(key)
+                if self._form.shows(key):
+                    text = f"{called(key, self._state.frozen())}: {self._state.error(key)}"
+                    self._changed()
+                    self._answer.hero.show(plan_view.refusal(text, self._form.element_of(key)))
+                    return True
+        return False
 
     def _done(self, job: Job) -> None:
         self._answer.show(plan_answer.planned(self._asked, job))
@@ -102,12 +115,3 @@ class PlanTab:
             return None
         self._form.reveal(found.key)
         return found.key, plan_view.refusal(found.text, self._form.element_of(found.key))
-
-
-def _check_files(values: Mapping[str, str]) -> None:
-    """Refuse a trace that was not dropped yet."""
-    for number, place in enumerate(places(values)):
-        work = values[at("work", place)]
-        if work in ("trace", "file") and not values[at("trace", place)]:
-            allowed = _("a trace: drop one there") if work == "trace" else _("a workload file: drop one there")
-            raise BadInput(f"services[{number}].workload.trace", None, allowed)

@@ -17,8 +17,8 @@ from bide.web.page.state import State
 WHERE = "/api/v1/uploads"
 
 
-def drop(key: str, text: str, hint: str, *, several: bool = False) -> Markup:
-    """Where a file, or several, are dropped or chosen; each is sent to the server."""
+def drop(key: str, text: str, hint: str, *, several: bool = False, wrong: str = "") -> Markup:
+    """Where a file, or several, are dropped or chosen; each is sent to the server. `wrong`: what `uploaded` says."""
     chooser = h(
         "input",
         type="file",
@@ -27,7 +27,8 @@ def drop(key: str, text: str, hint: str, *, several: bool = False) -> Markup:
         data_upload=WHERE,
         multiple=several,
         class_="unseen",
-        aria_describedby=f"{key}-file-hint",
+        aria_invalid="true" if wrong else None,
+        aria_describedby=f"{key}-wrong" if wrong else f"{key}-file-hint",
     )
     zone = h("label", h("span", text), chooser, class_="drop", for_=f"{key}-file")
     return h("div", zone, h("span", hint, class_="hint", id=f"{key}-file-hint"), class_="field")
@@ -37,7 +38,7 @@ def uploaded(state: State, key: str, server: Any) -> Markup:
     """The files that were sent, each to be taken away; or what was wrong with one."""
     numbers = [number for number in state[key].split(",") if number]
     items = [_item(number, key, server) for number in numbers]
-    error = h("p", state.error(key), class_="wrong", role="alert") if state.error(key) else None
+    error = h("p", state.error(key), class_="wrong", role="alert", id=f"{key}-wrong") if state.error(key) else None
     return h("div", h("ul", items, class_="files") if items else None, error)
 
 
@@ -81,4 +82,5 @@ def number_of(name: str, answer: str) -> str:
     if isinstance(said, dict) and isinstance(said.get("upload"), str):
         return str(said["upload"])
     fault = said.get("error", {}) if isinstance(said, dict) else {}
-    raise BadInput("file", name, str(fault.get("allowed") or fault.get("message") or _("a file that can be sent")))
+    allowed = str(fault.get("allowed") or fault.get("message") or _("a file that can be sent"))
+    raise BadInput("file", name, allowed, "" if answer else _("nothing came back from the server: try again"))

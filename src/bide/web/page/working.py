@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
-from nicegui import background_tasks
+from nicegui import background_tasks, ui
 
 from bide.errors import BadInput, BideError
 from bide.i18n import _, numeral, speaking
-from bide.web.jobs import Job
+from bide.web.job import Job
 from bide.web.page.controls import button
 from bide.web.page.elements import Chart, Live
 from bide.web.page.markup import h, trouble
@@ -25,12 +25,18 @@ Failed = Callable[[BideError], None]
 
 
 class Work:
-    """One job at a time of a kind; a new one ends the one before."""
+    """One job at a time of a kind; a new one ends the one before.
+
+    Pages that ask the same follow one job, so that a page that is loaded anew goes on where it was.
+    """
 
     def __init__(self, visitor: Visitor, kind: str, place: Live, done: Done, failed: Failed) -> None:
         self._visitor, self._kind, self._place = visitor, kind, place
         self._done, self._failed = done, failed
         self._job: Job | None = None
+        self._client, self._name = ui.context.client, f"page {id(visitor)}"
+        self._client.on_connect(self._appear)
+        self._client.on_disconnect(self._vanish)
 
     @property
     def going(self) -> bool:
@@ -38,26 +44,48 @@ class Work:
 
     def start(self, body: Mapping[str, Any]) -> None:
         """Begin; `done` or `failed` is called when it has ended, neither after a cancellation."""
-        self.cancel()
         with speaking(self._visitor.language):
             try:
-                self._job = self._visitor.server.jobs.start(
-                    self._kind, body, self._visitor.language, client=f"page {id(self._visitor)}"
-                )
+                job = self._visitor.server.jobs.shared(self._kind, body, self._visitor.language)
+                if job is not None and job is self._job:
+                    return
+                self.cancel()
+                self._job = job or self._begun(body)
             except BideError as error:
+                self.cancel()
                 self._failed(error)
                 return
+        if self._client.has_socket_connection:
+            self._appear()
         background_tasks.create(self._follow(self._job), name=f"bide {self._kind}")
 
+    def _begun(self, body: Mapping[str, Any]) -> Job:
+        job: Job = self._visitor.server.jobs.start(self._kind, body, self._visitor.language, client=self._name)
+        job.shared = True
+        return job
+
     def cancel(self) -> None:
-        """End the job that goes, if one does."""
-        if self._job is not None and not self._job.ended:
-            self._visitor.server.jobs.cancel(self._job.id)
-            self._place.show(Markup(""))
+        """Follow the job no more, and end it where nobody else follows it."""
+        job, self._job = self._job, None
+        if job is None or job.ended:
+            return
+        job.followers.discard(self._name)
+        if not job.followers:
+            self._visitor.server.jobs.cancel(job.id)
+        self._place.show(Markup(""))
+
+    def _appear(self) -> None:
+        if self._job is not None:
+            self._job.followers.add(self._name)
+
+    def _vanish(self) -> None:
+        """The job goes on: who comes back finds it done."""
+        if self._job is not None:
+            self._job.followers.discard(self._name)
 
     async def _follow(self, job: Job) -> None:
         with speaking(self._visitor.language):
-            while not job.ended:
+            while self._job is job and not job.ended:
                 seen = job.news
                 self._place.show(progress(job))
                 await job.changed(seen, _NEWS_S)

@@ -30,6 +30,14 @@ function fitted(value, width) {
   return made;
 }
 
+// Axes are called by their titles: what Vega calls them is English, and often the range of an earlier drawing.
+function named(place) {
+  for (const axis of place.querySelectorAll("[aria-roledescription=axis]")) {
+    const title = axis.querySelector(".role-axis-title")?.textContent;
+    if (title && axis.getAttribute("aria-label") !== title) axis.setAttribute("aria-label", title);
+  }
+}
+
 // Rows in the place of those before, each taking over the mark that was there, so that little of the drawing changes.
 function laidUnder(view, name, rows, before) {
   const now = view.data(name);
@@ -43,8 +51,14 @@ function laidUnder(view, name, rows, before) {
   return view.change(name, change);
 }
 
-// When what is on screen has been painted.
-const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+// When the browser has painted what is on screen and has nothing else to do, or LATE_MS have passed.
+const LATE_MS = 150;
+const idle = () =>
+  new Promise((resolve) =>
+    window.requestIdleCallback
+      ? requestIdleCallback(resolve, { timeout: LATE_MS })
+      : requestAnimationFrame(() => setTimeout(resolve, 20)),
+  );
 
 function coloured(svg) {
   const style = getComputedStyle(document.documentElement);
@@ -117,7 +131,7 @@ export default {
       this.drawing = true;
       while (this.wanted) {
         this.wanted = false;
-        if (!this.inSight) await painted();
+        if (!this.inSight) await idle();
         await this.drawn().catch((error) => {
           this.failed = String(error.message ?? error);
           this.drawnShape = ""; // what is there may be half of it
@@ -144,6 +158,7 @@ export default {
         this.view = made.view;
         this.drawnShape = shape;
       }
+      named(this.$refs.place);
       this.width = width;
       this.drawnRows = datasets;
       this.$refs.plot.dataset.drawn = String(Number(this.$refs.plot.dataset.drawn ?? 0) + 1);

@@ -15,9 +15,16 @@ function morphAttributes(now, next) {
   }
 }
 
+const CONTROLS = "input, select";
+
+// What a control holds is not in its attributes.
 function morphControl(now, next) {
-  if (now.type === "checkbox" || now.type === "radio") now.checked = next.hasAttribute("checked");
-  else if (now.type !== "file" && now !== document.activeElement) now.value = next.getAttribute("value") ?? "";
+  if (now.type === "checkbox" || now.type === "radio") return void (now.checked = next.hasAttribute("checked"));
+  if (now.type === "file") return;
+  const chosen = now.nodeName === "SELECT" ? next.querySelector("option[selected]") : next;
+  if (!chosen) return;
+  if (now === document.activeElement) now.late = chosen.value; // shown when it is left: `1,5` as 1.5
+  else if (now.value !== chosen.value) now.value = chosen.value;
 }
 
 function morph(now, next) {
@@ -25,13 +32,14 @@ function morph(now, next) {
     if (now.nodeValue !== next.nodeValue) now.nodeValue = next.nodeValue;
     return;
   }
-  morphAttributes(now, next);
-  if (now.nodeName === "INPUT") return morphControl(now, next);
-  morphChildren(now, next);
-  if (now.nodeName === "SELECT" && now !== document.activeElement) {
-    const chosen = next.querySelector("option[selected]");
-    if (chosen) now.value = chosen.value;
+  if (now.isEqualNode(next)) {
+    const wanted = next.querySelectorAll(CONTROLS);
+    now.querySelectorAll(CONTROLS).forEach((control, place) => morphControl(control, wanted[place]));
+  } else {
+    morphAttributes(now, next);
+    morphChildren(now, next);
   }
+  if (now.matches(CONTROLS)) morphControl(now, next);
 }
 
 function morphChildren(now, next) {
@@ -54,6 +62,13 @@ function morphChildren(now, next) {
     place = after;
   }
 }
+
+// Once the browser has painted what is on screen and has nothing else to do, or LATE_MS have passed.
+const LATE_MS = 150;
+const whenIdle = (act) =>
+  window.requestIdleCallback
+    ? requestIdleCallback(act, { timeout: LATE_MS })
+    : requestAnimationFrame(() => setTimeout(act, 20));
 
 const GAP = 8;
 const EDGE = 12;
@@ -80,7 +95,7 @@ export default {
   watch: {
     html() {
       if (this.inSight) return this.show();
-      this.waiting ??= requestAnimationFrame(() => setTimeout(() => this.show())); // after what people see
+      this.waiting ??= whenIdle(() => this.show());
     },
   },
   mounted() {
@@ -90,6 +105,10 @@ export default {
     this.sights = new IntersectionObserver((entries) => (this.inSight = entries.at(-1).isIntersecting));
     this.sights.observe(root);
     root.addEventListener("input", (event) => this.set(event.target));
+    root.addEventListener("focusout", ({ target }) => {
+      if (target.late !== undefined) target.value = target.late;
+      delete target.late;
+    });
     root.addEventListener("click", (event) => {
       const copier = event.target.closest("[data-copy]");
       if (copier) this.copy(copier);
@@ -115,6 +134,7 @@ export default {
       const { set, steps, value, file } = control.dataset;
       if (file) return this.take(control, control.files);
       if (!set) return;
+      delete control.late; // of what was typed before
       if (control.type === "checkbox") this.$emit("set", set, (control.checked ? "+" : "-") + (value ?? ""));
       else this.$emit("set", set, steps && control.type === "range" ? steps.split(",")[control.value] : control.value);
     },
@@ -147,12 +167,12 @@ export default {
       const form = new FormData();
       form.append("file", file, file.name);
       const language = encodeURIComponent(document.documentElement.lang);
-      let answer;
+      let answer = "";
       try {
         const sent = await fetch(`${window.path_prefix ?? ""}${where}?lang=${language}`, { method: "POST", body: form });
         answer = await sent.text();
-      } catch (error) {
-        answer = JSON.stringify({ error: { message: String(error) } });
+      } catch {
+        // an empty answer says that there was none
       }
       this.$emit("file", key, file.name, answer);
     },

@@ -99,9 +99,7 @@ def serious_findings(page: Page, axe_source: str) -> list[str]:
     """What axe-core calls serious or critical, with the elements."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(axe_source)
-    found = page.evaluate(
-        "async () => (await axe.run(document, {resultTypes: ['violations'], selectors: false})).violations"
-    )
+    found = page.evaluate(AXE)
     return [
         f"{rule['id']}: {rule['help']}: {[(node['html'][:160], node['failureSummary']) for node in rule['nodes']][:4]}"
         for rule in found

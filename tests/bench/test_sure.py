@@ -56,6 +56,23 @@ def test_a_level_that_meets_its_objective_by_chance_says_so() -> None:
     assert near.startswith("e2e_p50 lies between 200 ms and 20")
 
 
+def test_a_figure_that_the_summary_says_once_can_be_an_objective_by_either_name() -> None:
+    cell = made_cell(0, 4, 0.2)  # TTFT 100 ms, no reasoning; a gap of 100 ms, or 300 in every tenth
+    assert [latency.metric for latency in cell.summary.latencies] == ["ttft", "tpot", "itl", "e2e"]
+    assert broken(cell, parse_objectives("ttfc_p50=110ms,chunk_gap_p50=110ms")) == []
+    assert broken(cell, parse_objectives("ttfc_p50=90ms,chunk_gap_p50=90ms")) == [
+        "ttfc_p50 100 ms > 90 ms",
+        "chunk_gap_p50 100 ms > 90 ms",
+    ]
+
+
+def test_the_mean_of_gaps_has_ends_too_and_answers_of_one_token_have_none() -> None:
+    cell = made_cell(0, 4, 0.2)
+    assert unsure(cell, parse_objectives("itl_mean=1s,ttfc_mean=1s")) == []
+    short = replace(cell, outcomes=[])
+    assert unsure(short, parse_objectives("itl_mean=1s")) == []
+
+
 def test_the_answer_of_a_search_says_how_sure_it_is_and_whose_fault_its_end_was() -> None:
     late = replace(CALM, lag_p99_s=1.0, lag_p50_s=1.0)
     said = list(sentences(searched(made_cell(0, 4, 0.2, count=60), made_cell(1, 8, 0.2, health=late), "e2e_p95=1s")))
@@ -98,11 +115,26 @@ def test_an_interrupted_level_hides_none_that_is_whole() -> None:
     assert shown_cell(Bench(SETTINGS, (cut,))).number == 1
 
 
-@pytest.mark.parametrize(("shifted_s", "kept_up"), [(0.06, True), (0.2, False)])
-def test_standing_still_for_more_than_a_hundredth_of_a_run_spoils_it(shifted_s: float, kept_up: bool) -> None:
-    cell = made_cell(0, 4, 0.2, health=replace(CALM, stalls=1, shifted_s=shifted_s))
+@pytest.mark.parametrize(
+    ("shifted_s", "processes", "kept_up"),
+    [(0.06, 1, True), (0.2, 1, False), (0.2, 4, True)],  # of four in 10 s, each stood still for 0.05 s
+)
+def test_standing_still_for_more_than_a_hundredth_of_a_run_spoils_it(
+    shifted_s: float, processes: int, kept_up: bool
+) -> None:
+    cell = made_cell(0, 4, 0.2, health=replace(CALM, stalls=1, shifted_s=shifted_s, processes=processes))
     assert cell.client_kept_up == kept_up
     assert any("stood still 1 time" in text for text in cell.warnings())
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "longest_s", "kept_up"),
+    [(24.0, 2.5, False), (10.0, 0.2, True), (600.0, 5.0, True)],  # seen: 2.5 of 24 s make E2E a tenth longer
+)
+def test_a_closed_loop_that_was_stopped_for_long_says_so(wall_s: float, longest_s: float, kept_up: bool) -> None:
+    cell = made_cell(0, 4, 0.2, health=replace(CALM, wall_s=wall_s, lag_max_s=longest_s))
+    assert cell.client_kept_up == kept_up
+    assert any("stood still for 2.5 s" in text for text in cell.warnings()) != kept_up
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from bide.bench.formats.assembling import run_of_table
 from bide.bench.formats.values import Asked, Run
 from bide.calibrate.runs import sorted_out
 from bide.calibrate.twins import twins
 from bide.facts.deployment import Deployment
+from bide.records import RequestTable
 from made_runs import closed_table
 
 
@@ -37,6 +40,28 @@ def test_repetitions_of_a_level_are_no_twins() -> None:
     one, other = listed("a.jsonl", seed=1), listed("b.jsonl", seed=2)
     assert twins([one, other]) == {}
     assert twins([summary_of(one, "a.json"), summary_of(other, "b.json")]) == {}
+
+
+def steady(seed: int, date: str = "") -> Run:
+    """One user of a quiet server: 2.7 s an answer, give or take 0.1 ms."""
+    stays_s = 2.7 + np.random.default_rng(seed).normal(0.0, 1e-4, 120)
+    sent_s = np.cumsum(stays_s) - stays_s
+    table = RequestTable.of(sent_s, sent_s + 0.2, sent_s + stays_s, np.full(120, 100), np.full(120, 16))
+    return run_of_table(table, f"{seed}.jsonl", "some tool", Asked("concurrency", 1.0), date=date)
+
+
+def test_a_quiet_server_that_repeats_itself_is_measured_as_often_as_it_was() -> None:
+    one, two = steady(1, "2026-01-01"), steady(2, "2026-01-02")
+    assert twins([one, two]) == {}
+    assert twins([summary_of(one, "1.json"), summary_of(two, "2.json")]) == {}
+    assert twins([steady(1), steady(2)]) == {}
+
+
+def test_times_that_were_rounded_are_those_of_the_same_run() -> None:
+    one = listed("a.jsonl")
+    assert one.table is not None
+    rounded = replace(one.table, **{name: getattr(one.table, name).round(4) for name in ("sent_s", "last_token_s")})
+    assert twins([one, replace(one, source="b.csv", table=rounded)]) == {1: 0}
 
 
 def test_levels_of_one_file_and_other_loads_are_no_twins() -> None:

@@ -63,6 +63,7 @@ def test_times_take_the_usual_units(text: object, expected: float) -> None:
         "9" * 500,
         "٣GB",
         "1,5GB",
+        "0,500",
         "1,2345",
     ],
 )

@@ -78,3 +78,5 @@ def test_a_profile_of_another_deployment_is_named() -> None:
     assert nearness_text(terms, deployed(tp=2)).endswith(
         "its terms were fitted to another deployment (tp 1), whose interval does not hold here"
     )
+    namesake = replace(PROFILE, own=replace(own, of={**own.of, "shape": "llama 2 x 64, 4 heads"}))
+    assert "another deployment (shape llama 2 x 64, 4 heads)" in nearness_text(namesake, deployed())

@@ -326,13 +326,16 @@ def test_a_question_nested_without_end_is_not_asked_again(tmp_path: Path) -> Non
 
 
 def test_from_and_to_are_never_alike() -> None:
-    # a trace of another content under the same name; long names that differ at their end
+    # a trace of another content under the same name; long names that differ at their end, and in their midst
     changes = (
         Change("chat", "workload", "trace t.csv", "trace t.csv"),
         Change("", "b", "x" * 70 + "1", "x" * 70 + "2"),
+        Change("", "c", "x" * 70 + "1" + "y" * 70, "x" * 70 + "2" + "y" * 70),
     )
     one = Outcome(True, 1, 1, 1.0, ())
     effect = Effect(changes, one, one)
-    same, long = effects_table(PlanDiff("a/s.yaml", "b/s.yaml", effect, (effect,)))[1]
+    same, long, midst = effects_table(PlanDiff("a/s.yaml", "b/s.yaml", effect, (effect,)))[1]
     assert same[1:3] == ["trace t.csv", "trace t.csv (other contents)"]
-    assert (long[1][-3:], long[2][-3:], len(long[1])) == ("xx1", "xx2", 60)
+    assert (long[1], long[2]) == ("…" + "x" * 20 + "1", "…" + "x" * 20 + "2")
+    assert midst[1] == "…" + "x" * 20 + "1" + "y" * 37 + "…"
+    assert midst[2] == midst[1].replace("1", "2")

@@ -68,6 +68,13 @@ def test_an_interval_holds_the_true_mean_as_often_as_it_says() -> None:
     assert 0.85 <= held / 120 <= 1.0
 
 
+def test_requests_that_all_came_at_once_have_no_interval_of_nothing() -> None:
+    values = np.random.default_rng(5).permutation(np.arange(400.0))
+    low, high = mean_interval(np.zeros(400), values, 20)
+    assert 15 < high - low < 35  # standard error 115 / sqrt(400) = 5.8: twice two of them
+    assert low < 199.5 < high
+
+
 def test_an_interval_holds_the_true_percentile_as_often_as_it_says() -> None:
     """Of 120 autoregressive paths (0.9 from one second to the next), at a level of 95 %: at least 85 % hold it.
 

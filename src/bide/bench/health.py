@@ -45,8 +45,8 @@ class Health:
         return self.wall_s > 0
 
     def spoils_tail(self, itl_p99_s: float) -> bool:
-        """Whether the tail of the time between tokens is the client's as much as the server's."""
-        return spoils_tail(self.lag_p99_s, itl_p99_s)
+        """Whether lags that are seldom, and spoil no mean, are more than a tenth of the gaps that are seldom."""
+        return self.lag_p99_s > LARGEST_SHARE * itl_p99_s
 
     @property
     def cpu_share(self) -> float:
@@ -69,11 +69,6 @@ class Health:
         if not all(isinstance(value, int | float) for value in values.values()):
             raise TypeError("a figure of the client's health is no number")
         return cls(**values)
-
-
-def spoils_tail(lag_p99_s: float, itl_p99_s: float) -> bool:
-    """Whether lags that are seldom, and spoil no mean, are more than a tenth of the gaps that are seldom."""
-    return lag_p99_s > LARGEST_SHARE * itl_p99_s
 
 
 class Watch:

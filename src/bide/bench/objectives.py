@@ -10,7 +10,7 @@ from typing import Any
 
 from bide.bench.loads import MOST_REQUESTS, MOST_USERS, RATES_PER_S, Load
 from bide.bench.result import Cell
-from bide.bench.summary import METRICS, Metric
+from bide.bench.summary import METRICS, Latency, Metric
 from bide.errors import BadInput
 from bide.i18n import _, ngettext
 from bide.units import format_seconds, parse_seconds
@@ -18,6 +18,8 @@ from bide.units import format_seconds, parse_seconds
 _NAME = re.compile(r"(ttft|ttfc|tpot|itl|chunk_gap|e2e)_(mean|p50|p90|p95|p99)")
 MOST_FAILED = 0.01
 """Of the requests: a level with more failures does not meet anything."""
+_SAME_AS: dict[Metric, Metric] = {"ttfc": "ttft", "chunk_gap": "itl"}
+"""A summary says once what is the same: where every first token is content, and every chunk one token."""
 _MOST_CELLS = 16
 _LEAST_SHARE = 1 / 256
 
@@ -34,15 +36,19 @@ class Objective:
     def name(self) -> str:
         return f"{self.metric}_{'mean' if self.percent is None else f'p{self.percent}'}"
 
+    def _latency(self, cell: Cell) -> Latency | None:
+        found = cell.summary.latency(self.metric)
+        return found or (cell.summary.latency(_SAME_AS[self.metric]) if self.metric in _SAME_AS else None)
+
     def value_s(self, cell: Cell) -> float:
-        latency = cell.summary.latency(self.metric)
+        latency = self._latency(cell)
         if latency is None or not latency.count:
             return math.nan
         return latency.mean_s if self.percent is None else latency.at(self.percent)
 
     def ends_s(self, cell: Cell) -> tuple[float, float] | None:
         """95 % of such runs have it between these; None where too few requests tell."""
-        latency = cell.summary.latency(self.metric)
+        latency = self._latency(cell)
         if latency is None:
             return None
         if self.percent is None:
@@ -97,6 +103,8 @@ def unsure(cell: Cell, objectives: Sequence[Objective]) -> list[str]:
     found = []
     for each in objectives:
         ends = each.ends_s(cell)
+        if math.isnan(each.value_s(cell)):
+            continue  # of answers of one token there is nothing to be sure of
         if ends is None:
             few = _("too few requests to say how sure {name} is")
             found.append(few.format(name=each.name))

@@ -25,8 +25,9 @@ _ACHIEVED = 0.98
 _LATE_S = 0.005
 _IN_FLIGHT = 0.95
 _HITS = 0.01
-_STOOD = 0.01
-"""Of a run: a client that stood still for longer has not played the load that was asked."""
+_STOOD, _LONG_S = 0.01, 0.25
+"""Of a run: a client that stood still for longer has not played the load that was asked. Closed loops have no schedule
+that would be moved: there the longest pause tells, if it is long."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,9 @@ class Cell:
             yield _("The client used {share:.0%} of its CPU: try --processes.").format(share=health.cpu_share)
         if health.stood_share > _STOOD:
             yield self._stood()
+        elif health.lag_max_s > max(_STOOD * health.wall_s, _LONG_S):
+            text = _("The client stood still for {s:.3g} s: what came meanwhile has the time of its waking.")
+            yield text.format(s=health.lag_max_s)
 
     def _stood(self) -> str:
         return ngettext(

@@ -27,7 +27,6 @@ Metric = Literal["ttft", "ttfc", "tpot", "itl", "chunk_gap", "e2e"]
 METRICS: tuple[Metric, ...] = ("ttft", "ttfc", "tpot", "itl", "chunk_gap", "e2e")
 """`ttfc`: to the first token that is not reasoning. `chunk_gap`: between chunks, whatever they hold."""
 PERCENTS = (50, 90, 95, 99)
-_PER_TOKEN: tuple[Metric, ...] = ("itl", "chunk_gap")
 _PEAK_S = 1.0
 _AT_ONCE = 1 << 16
 
@@ -49,7 +48,7 @@ class Latency:
     mean_s: float
     percentiles: tuple[Percentile, ...]
     mean_ends_s: tuple[float, float] | None = None
-    """95 % of the mean, of a value a request; none for those a token, of which there may be millions."""
+    """95 % of such runs have the mean between these; None for a few values."""
 
     def at(self, percent: int) -> float:
         return next((each.value for each in self.percentiles if each.percent == percent), float("nan"))
@@ -191,5 +190,4 @@ def _latency(metric: Metric, times_s: Floats, values: Floats, blocks: int) -> La
     for percent, value, low, high in percentile_ends(times_s, values, PERCENTS, blocks):
         enough = len(values) * (1 - percent / 100) >= FEWEST_BEYOND
         made.append(Percentile(percent, value, low if enough else None, high if enough else None))
-    ends = None if metric in _PER_TOKEN else mean_ends(times_s, values, blocks)
-    return Latency(metric, len(values), float(values.mean()), tuple(made), ends)
+    return Latency(metric, len(values), float(values.mean()), tuple(made), mean_ends(times_s, values, blocks))

@@ -78,7 +78,9 @@ def _fitted_elsewhere(profile: Profile, deployment: Deployment) -> str:
     if own is None or not (own.terms or own.law) or own.fitted(deployment):
         return ""
     here = identity(deployment)
-    other = ", ".join(f"{key} {value}" for key, value in own.of.items() if key != "shape" and here.get(key) != value)
+    others = {key: f"{key} {value}" for key, value in own.of.items() if here.get(key) != value}
+    shape = others.pop("shape", "")  # which is told where two models have one name
+    other = ", ".join(others.values()) or shape
     if own.terms and own.same_engine(deployment):
         return _("its terms were fitted to another deployment ({other}), whose interval does not hold here").format(
             other=other

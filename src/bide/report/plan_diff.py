@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from bide.i18n import _, ngettext, numeral
 from bide.plan.changes import Change
 from bide.plan.diff import Effect, PlanDiff
@@ -65,13 +67,14 @@ def _named(change: Change) -> str:
 
 
 def _from_to(change: Change) -> tuple[str, str]:
-    """Both shortly, and never alike: two files of one name, or long texts that differ at their end."""
+    """Both shortly, and never alike: two files of one name, or long texts that differ behind their beginning."""
     old, new = _short(change.old), _short(change.new)
     if change.old == change.new:
         return old, _("{same} (other contents)").format(same=new)
     if old == new:
-        end = _LONGEST - 1
-        return f"…{change.old[-end:]}", f"…{change.new[-end:]}"
+        pairs = enumerate(zip_longest(change.old, change.new))
+        begin = next(place for place, (one, other) in pairs if one != other) - _LONGEST // 3
+        old, new = (_short("…" + text[begin:]) for text in (change.old, change.new))
     return old, new
 
 

@@ -30,6 +30,8 @@ _ABOUT = {
 }
 _GONE = refused(404, "There is no such job, or not any more.")
 _HEARTBEAT_S = 15.0
+_AS_THEY_COME = {"x-accel-buffering": "no"}
+"""A proxy such as nginx would hold events until it has some kilobytes of them."""
 _MOST_WAIT_S = 60.0
 Number = Annotated[str, Path(pattern=ID)]
 Wait = Annotated[
@@ -107,7 +109,8 @@ def _add_followers(routes: APIRouter, state: State) -> None:
     )
     async def job_events(number: Number) -> StreamingResponse:
         """Server-sent events: `progress` with the record at every change, at last one named as the state it ends in."""
-        return StreamingResponse(_events(state.jobs.get(number)), media_type="text/event-stream")
+        events = _events(state.jobs.get(number))
+        return StreamingResponse(events, media_type="text/event-stream", headers=_AS_THEY_COME)
 
     @routes.delete("/jobs/{number}", response_model=JobRecord, responses=_GONE)
     async def cancel_job(number: Number) -> Response:

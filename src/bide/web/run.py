@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import socket
 import sys
 from typing import TYPE_CHECKING, Any
@@ -49,19 +50,26 @@ def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
 
     from bide.web.connections import http_protocol
 
+    proxies = (*settings.proxies, *filter(None, map(_mapped, settings.proxies)))
     return uvicorn.Config(
         app,
-        http=http_protocol(proxies=settings.proxies),
+        http=http_protocol(proxies=proxies),
         log_config=None,  # see `sparse_log`
         log_level="warning",
         access_log=False,  # a token may stand in an address
         server_header=False,
-        proxy_headers=bool(settings.proxies),  # else whoever connects could claim to be anybody
-        forwarded_allow_ips=list(settings.proxies),
+        proxy_headers=bool(proxies),  # else whoever connects could claim to be anybody
+        forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=_GOODBYE_S,
         timeout_keep_alive=30,
         ws_max_size=2**20,
     )
+
+
+def _mapped(proxy: str) -> str:
+    """What a server that listens on `::` calls those of an IPv4 network; empty for one of IPv6."""
+    network = ipaddress.ip_network(proxy)
+    return f"::ffff:{network.network_address}/{96 + network.prefixlen}" if network.version == 4 else ""
 
 
 async def _served(server: object, listening: socket.socket, ready: Callable[[str], None], address: str) -> None:

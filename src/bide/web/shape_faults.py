@@ -51,7 +51,7 @@ def _fault(error: Error) -> BadInput:
 
 def _meant(errors: Sequence[Error], body: object) -> list[Error]:
     """Errors of the shapes that were meant, at their places in the body."""
-    while found := next(filter(None, (_union_of(each["loc"], body) for each in errors)), None):
+    while found := next(filter(None, (_union_of(each, body) for each in errors)), None):
         within = [each for each in errors if _is_within(each["loc"], found)]
         at = errors.index(within[0])
         others = [each for each in errors if not _is_within(each["loc"], found)]
@@ -59,11 +59,13 @@ def _meant(errors: Sequence[Error], body: object) -> list[Error]:
     return list(errors)
 
 
-def _union_of(place: Place, body: object) -> Place | None:
-    """Where the first shape is named in `place`: the place of the value that may have several."""
+def _union_of(error: Error, body: object) -> Place | None:
+    """Where the first shape is named in its place: the place of the value that may have several."""
+    place: Place = error["loc"]
+    last = len(place) - 1 if error["type"] == "missing" else None  # a key that is not there is no name of a shape
     value: object = body
     for number, part in enumerate(place):
-        if isinstance(value, Mapping) and (part in value or number == len(place) - 1):
+        if isinstance(value, Mapping) and (part in value or number == last):
             value = value.get(part)
         elif isinstance(value, list) and isinstance(part, int) and part < len(value):
             value = value[part]

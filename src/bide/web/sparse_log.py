@@ -28,16 +28,21 @@ class Sparse(logging.Filter):
         if self._clock() - self._begun_s >= _PERIOD_S:
             self._begun_s, self._told = self._clock(), 0
             self._seen.clear()
-        kind = (record.name, record.msg, record.exc_info and record.exc_info[0])
+        kind = (record.name, _words(record.msg), record.exc_info and record.exc_info[0])
         if self._told >= _MOST or self._seen[kind] >= _MOST_OF_A_KIND:
             self._left_out += 1
             return False
         self._seen[kind] += 1
         self._told += 1
         if self._left_out:
-            record.msg, record.args = f"{record.getMessage()} ({self._left_out} lines were left out before)", ()
+            record.msg = f"{record.msg} ({self._left_out} lines were left out before)"
             self._left_out = 0
         return True
+
+
+def _words(message: object) -> object:
+    """The page's handlers log exceptions themselves, each of which is another: what they say is their type."""
+    return message if isinstance(message, str) else type(message)
 
 
 def log_sparsely() -> None:

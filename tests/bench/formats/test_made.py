@@ -235,6 +235,15 @@ def test_a_table_of_requests_shows_how_many_clients_there_were(tmp_path: Path, s
     assert (run.table.token_times_s is None) == (suffix == ".csv")
 
 
+def test_requests_that_come_one_now_and_then_are_arrivals_and_no_clients(tmp_path: Path) -> None:
+    # one a second that takes 0.2 s: nothing is in flight most of the time
+    at_s = np.arange(30.0)
+    table = RequestTable.of(at_s, at_s + 0.1, at_s + 0.2, np.full(30, 10), np.full(30, 5))
+    (run,) = read_runs(_written(table, tmp_path / "t.parquet"))
+    assert run.load.kind == "requests_per_s"
+    assert run.load.value == pytest.approx(1.0)
+
+
 def test_a_first_chunk_without_a_token_betrays_itself_in_a_table(tmp_path: Path) -> None:
     # the role after 2 ms, the first token after 100 ms, then 10 ms a token
     table = closed_table(1, 40)

@@ -181,6 +181,14 @@ def test_figures_that_no_client_can_have_measured_are_refused(
         read_runs(path)
 
 
+def test_of_several_levels_the_one_that_cannot_be_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "v.jsonl"
+    levels = ({**VLLM, "request_rate": 4.0}, {**VLLM, "request_rate": 8.0, "mean_ttft_ms": -1.0})
+    path.write_text("".join(json.dumps(level) + "\n" for level in levels))
+    with pytest.raises(BadInput, match=r"8 requests/s: ttft_mean of -0.001 s"):
+        read_runs(path)
+
+
 def test_a_figure_of_zero_stands_for_none(tmp_path: Path) -> None:
     run = only(tmp_path / "v.json", {**VLLM, "mean_tpot_ms": 0.0, "p99_itl_ms": 1e-6})
     assert run.latency["tpot"].mean_s == 0.0

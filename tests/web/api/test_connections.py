@@ -138,6 +138,8 @@ def test_whom_a_proxy_asks_for_counts_only_where_it_is_trusted() -> None:
     assert seen_by(trusting, "192.0.2.1", {"x-forwarded-for": "203.0.113.5, 10.9.9.9"}) == ("203.0.113.5", "http")
     assert seen_by(trusting, "203.0.113.9", FORWARDED) == ("203.0.113.9", "http")
     assert seen_by(Settings(), "127.0.0.1", FORWARDED) == ("127.0.0.1", "http")
+    assert seen_by(trusting, "::ffff:10.1.2.3", FORWARDED) == ("203.0.113.5", "https"), "as a server on :: sees it"
+    assert seen_by(trusting, "::ffff:11.1.2.3", FORWARDED) == ("::ffff:11.1.2.3", "http")
 
 
 @pytest.mark.parametrize("proxy", ["*", "0.0.0.0/0", "::/0", "proxy.example.com", "10.0.0.1/8", ""])

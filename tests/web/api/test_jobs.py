@@ -82,6 +82,7 @@ def test_a_job_is_followed_by_its_events_and_leaves_files(working: TestClient) -
     job = begun.json()
     assert begun.headers["location"] == f"/api/v1/jobs/{job['id']}"
     with working.stream("GET", f"/api/v1/jobs/{job['id']}/events") as events:
+        assert events.headers["x-accel-buffering"] == "no"
         lines = list(events.iter_lines())
     named = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
     assert set(named[:-1]) <= {"progress"}

@@ -26,6 +26,7 @@ MIX = {"prompt_tokens": 10, "output_tokens": 10}
         ({"deployment": {**LLAMA, "model": {"config": {}, "nam": "a"}}}, "deployment.model.nam", "a key"),
         ({"context_tokens": [2048, True]}, "context_tokens[1]", "a number, text"),
         ({"context_tokens": 5}, "context_tokens", "a list"),
+        ({"deployment": {**LLAMA, "max_model_len": {}}}, "deployment.max_model_len", "a number, text"),
         ({"services": [{"name": "a", "tokens": 1, "users": 0}]}, "services[0].users", "at least 1"),
         ({"services": [{"name": "", "tokens": 1, "users": 1}]}, "services[0].name", "text that is not empty"),
         ({"services": [{"name": "a", "tokens": 1}]}, "services[0].users", "this key is needed"),

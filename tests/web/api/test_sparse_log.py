@@ -32,6 +32,16 @@ def test_three_of_a_kind_a_minute() -> None:
     assert again.getMessage() == "Invalid HTTP request of x (1 lines were left out before)"
 
 
+def test_exceptions_that_are_logged_themselves_are_of_a_kind() -> None:
+    """As NiceGUI does with those of a page's handlers: each is another object."""
+    sparse, told = Sparse(Clock()), 0
+    for number in range(10):
+        error = ValueError(f"of visitor {number}")
+        told += sparse.filter(logging.LogRecord("nicegui", logging.ERROR, "", 0, error, (), (ValueError, error, None)))
+    assert told == 3
+    assert sparse.filter(logging.LogRecord("nicegui", logging.ERROR, "", 0, {"no": "text"}, (), None))  # type: ignore[arg-type]
+
+
 def test_sixty_of_all_whatever_they_say() -> None:
     sparse = Sparse(Clock())
     assert sum(sparse.filter(record(f"client {n} sent nonsense")) for n in range(10_000)) == 60

@@ -8,6 +8,7 @@ from urllib.parse import quote_plus
 import pytest
 from playwright.sync_api import expect
 
+from bide.i18n import _, speaking
 from web_page import NARROW, Watched, serious_findings, within_the_window
 
 pytestmark = pytest.mark.system
@@ -53,6 +54,10 @@ def test_the_language_is_chosen_and_stays_with_the_address(watched: Watched) -> 
         watched.wait_for_charts(2)
         assert page.evaluate("() => document.documentElement.lang") == code
         expect(page.locator("#panel-fit .number strong")).to_have_text("109")
+        page.locator("#context").fill("x")
+        with speaking(code):
+            allowed = _("a whole number of tokens such as 2000, 8k (8,192) or 128k (131,072)")
+        expect(page.locator("#context-wrong")).to_contain_text(allowed)
 
 
 @pytest.mark.parametrize("newcomer", [{"locale": "ru-RU", "color_scheme": "dark"}], indirect=True)

@@ -156,6 +156,33 @@ def test_nothing_is_planned_while_a_field_holds_what_cannot_be_read(watched: Wat
     expect(answer).to_contain_text("Trace of chat: missing")
 
 
+def test_a_field_that_is_not_shown_and_cannot_be_read_takes_nobody_to_its_service(watched: Watched) -> None:
+    page = watched.open(f"{SMALL}&service-2=b&at=2", charts=0)
+    form = page.locator(f"{PANEL} .form")
+    page.locator("#output_p50-2").fill("long")
+    expect(page.locator("#output_p50-2-wrong")).to_be_visible()
+    page.locator("#work-2").select_option("sample")
+    form.get_by_role("button", name="chat", exact=True).click()
+    expect(page.locator("#work")).to_be_visible()
+    form.get_by_role("button", name="Plan", exact=True).click()
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    expect(page.locator("#work")).to_be_visible()
+    page.locator(f"{PANEL} .progress").get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+
+
+def test_a_plan_that_goes_on_while_another_is_refused_is_no_answer_to_that(watched: Watched) -> None:
+    page = watched.open(SMALL.replace("peak_rps=0.2", "peak_rps=0.21"), charts=0)
+    plan = page.locator(f"{PANEL} .form").get_by_role("button", name="Plan", exact=True)
+    plan.click()
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    page.locator("#work").select_option("trace")
+    plan.click()
+    expect(page.locator(f"{PANEL} .hero")).to_contain_text("Trace: missing")
+    expect(page.locator(f"{PANEL} .hero h2")).to_contain_text("Run", timeout=PLAN_MS)
+    expect(page.locator(PANEL)).to_contain_text("The form has changed since this was planned.")
+
+
 @pytest.mark.parametrize("code", ["vi", "ru"])
 def test_the_forms_of_plan_and_measured_speak_the_visitor_s_language(watched: Watched, code: str) -> None:
     page = watched.open(f"?tab=plan&lang={code}", charts=0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -71,6 +73,23 @@ def test_of_questions_that_come_at_once_one_is_answered(monkeypatch: pytest.Monk
             told.refresher.ask()
 
     assert played(told, ask, "rest 1", monkeypatch) == ["seen 1", "rest 1"]
+
+
+def test_the_rest_is_made_beside_the_loop_and_left_out_where_a_question_comes_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told, made = Told(), list[tuple[int, bool]]()
+
+    def make(number: int) -> None:
+        made.append((number, threading.current_thread() is threading.main_thread()))
+        if number == 1:
+            assert core.loop is not None
+            core.loop.call_soon_threadsafe(told.refresher.ask)
+            time.sleep(0.05)
+
+    told.refresher = Refresher(told._compute, told._seen, "en", lambda n: told.log.append(f"rest {n}"), make)
+    assert played(told, told.refresher.ask, "rest 2", monkeypatch) == ["seen 1", "seen 2", "rest 2"]
+    assert made == [(1, False), (2, False)]
 
 
 def test_no_rest_is_shown_while_questions_come(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,13 @@ def test_a_whole_number_has_thousands_however_they_are_parted(code: str, typed: 
         assert checks.whole("clients", 1, 100_000)(typed) == "13000"
 
 
+def test_with_a_unit_a_number_of_tokens_is_none_that_is_whole() -> None:
+    """1.5 x 1024 = 1536; 1.048 x 1024 is none, and 1,048 Mi are not what was meant."""
+    assert checks.tokens("prompt")("1.500k") == checks.tokens("prompt")("1,5k") == "1536"
+    with pytest.raises(BadInput):
+        checks.tokens("prompt")("1.048M")
+
+
 @pytest.mark.parametrize("check", [checks.tokens("prompt"), checks.whole("clients", 1, 100_000)])
 def test_a_fraction_is_no_whole_number(check: checks.Check) -> None:
     with pytest.raises(BadInput):

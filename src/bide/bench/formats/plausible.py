@@ -23,18 +23,22 @@ _MOST = {
 
 
 def check_plausible(run: Run) -> None:
-    """Raises ValueError naming the first figure that cannot be."""
+    """Raises ValueError naming the level and its first figure that cannot be."""
+    why = next(_impossible(run), None)
+    if why is not None:
+        raise ValueError(f"{run.name}: {why}")
+
+
+def _impossible(run: Run) -> Iterator[str]:
     if run.load.value is not None and run.load.value > _MOST["concurrency"]:
-        raise ValueError(_("a load of {value:.3g}").format(value=run.load.value))
+        yield _("a load of {value:.3g}").format(value=run.load.value)
     for name, most in _MOST.items():
         value = getattr(run, name)
         if value is not None and not 0 <= value <= most:
-            raise ValueError(_("{name} of {value:.3g}").format(name=name, value=value))
+            yield _("{name} of {value:.3g}").format(name=name, value=value)
     for name, seconds in _times(run):
         if not (seconds == 0 or _SHORTEST_S <= seconds <= _LONGEST_S):
-            raise ValueError(
-                _("{name} of {value:.3g} s; is its unit what it should be?").format(name=name, value=seconds)
-            )
+            yield _("{name} of {value:.3g} s; is its unit what it should be?").format(name=name, value=seconds)
 
 
 def _times(run: Run) -> Iterator[tuple[str, float]]:

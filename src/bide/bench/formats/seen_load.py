@@ -32,9 +32,8 @@ def seen_load(table: RequestTable) -> tuple[Asked, Fault]:
     inner = (when[:-1] >= np.quantile(starts, 0.2)) & (when[:-1] <= starts[-1])
     spans = np.diff(when)[inner]
     mean = float((flying[:-1][inner] * spans).sum() / spans.sum()) if spans.sum() > 0 else 0.0
-    peak = float(flying.max())
-    if mean and peak <= _STEADY * mean + 1:
-        users = _usual(flying[:-1][inner], spans)
+    users, peak = (_usual(flying[:-1][inner], spans) if mean else 0.0), float(flying.max())
+    if users and peak <= _STEADY * mean + 1:
         text = _("the load is not stated: {n:g} in flight nearly all the time, taken as so many clients")
         return Asked("concurrency", users), Fault("load_seen", text.format(n=users))
     arrivals = np.sort(table.arrival_s[np.isfinite(table.arrival_s)])

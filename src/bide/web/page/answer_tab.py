@@ -32,7 +32,7 @@ class AnswerTab(ABC, Generic[Answer]):
         self.visitor, self.state = visitor, visitor.state
         self.shown: Answer | None = None
         self._names = tuple(names)
-        refresher = Refresher(self._compute, self._show, visitor.language, self._show_rest)
+        refresher = Refresher(self._compute, self._show, visitor.language, self._show_rest, self._prepare_rest)
         with block("div", "two"):
             with block("div", "form", role="form", aria_label=about):
                 self._picker = ModelPicker(visitor)
@@ -60,6 +60,9 @@ class AnswerTab(ABC, Generic[Answer]):
     @abstractmethod
     def show(self, shown: Answer) -> None:
         """Put an answer into the elements, or what is seen of it first."""
+
+    def prepare_rest(self, shown: Answer) -> None:
+        """Make what `show_rest` puts there; called beside the event loop."""
 
     def show_rest(self, shown: Answer) -> None:
         """Put the rest of it into the elements, once inputs rest."""
@@ -92,6 +95,10 @@ class AnswerTab(ABC, Generic[Answer]):
         else:
             self.shown = answered
             self.show(answered)
+
+    def _prepare_rest(self, answered: Answer | BadInput) -> None:
+        if not isinstance(answered, BadInput):
+            self.prepare_rest(answered)
 
     def _show_rest(self, answered: Answer | BadInput) -> None:
         if not isinstance(answered, BadInput):

@@ -11,6 +11,7 @@ from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 from nicegui.json import dumps
 
+from bide.i18n import language, speaking
 from bide.web.page.bundle import bundle_name
 
 Set = Callable[[str, str], object]
@@ -159,11 +160,13 @@ class Tabs(Element, component="static/tabs.js"):
 
 
 def _unpacked(told: Callable[..., object]) -> Callable[[GenericEventArguments], object]:
-    """The event's arguments one by one, as texts."""
+    """The event's arguments one by one, as texts; told in the language of the page, not in that of the browser."""
+    spoken = language()
 
     def handle(event: GenericEventArguments) -> object:
         given = event.args if isinstance(event.args, list) else [event.args]
-        return told(*(str(value) for value in given))
+        with speaking(spoken):
+            return told(*(str(value) for value in given))
 
     return handle
 

@@ -25,7 +25,8 @@ class Refresher(Generic[Answer]):
     The first question is answered at once. One that comes while another is computed, or before its answer can have
     been drawn, waits; of several only one remains. So answers never come faster than a browser takes them.
 
-    `rest` shows what of an answer can wait: once the last question has been answered, not while inputs move.
+    `rest` shows what of an answer can wait: once the last question has been answered, not while inputs move. `prepare`
+    makes it, in a thread too.
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class Refresher(Generic[Answer]):
         show: Callable[[Answer], None],
         language: str,
         rest: Callable[[Answer], None] = lambda _answer: None,
+        prepare: Callable[[Answer], None] = lambda _answer: None,
     ) -> None:
-        self._compute, self._show, self._rest, self._language = compute, show, rest, language
+        self._compute, self._show, self._language = compute, show, language
+        self._rest, self._prepare = rest, prepare
         self._asked, self._running = asyncio.Event(), False
 
     def now(self) -> None:
@@ -62,7 +65,9 @@ class Refresher(Generic[Answer]):
                     shown = time.monotonic()
                     await asyncio.sleep(max(0.0, began + _APART_S - shown))
                     if not await self._asked_by(shown + max(_REST_S, shown - began)):
-                        self._rest(answer)
+                        await asyncio.to_thread(self._prepare, answer)
+                        if not self._asked.is_set():
+                            self._rest(answer)
         finally:
             self._running = False
 

@@ -51,6 +51,9 @@ class FastTab(AnswerTab[FastAnswer]):
         self._throughput.draw(shown.throughput, label.format(names=", ".join(shown.said.names)))
         self._at.show(fast_view.at_clients(shown))
 
+    def prepare_rest(self, shown: FastAnswer) -> None:
+        _kept = shown.charts
+
     def show_rest(self, shown: FastAnswer) -> None:
         self._choice.show(fast_view.parts_choice(shown, self.state))
         self._parts.draw(shown.charts.parts)

@@ -32,6 +32,8 @@ class PlanTab:
     def __init__(self, visitor: Visitor) -> None:
         self._visitor, self._state = visitor, visitor.state
         self._asked: dict[str, str] = {}
+        self._begun: dict[str, str] = {}
+        """Of what was asked last, and of what is planned: what is refused leaves the plan that goes as it is."""
         with block("div", "two"):
             with block("div", "form", role="form", aria_label=_("What is planned")):
                 self._form = PlanForm(visitor, self._act, self._changed)
@@ -88,12 +90,14 @@ class PlanTab:
             except BadInput as error:
                 self._faults(error)
                 return
+        self._begun = self._asked
         self._state.set("planned", "now")
         self._work.start(body)
         self._changed()
 
     def _refused(self) -> bool:
         """Whether a control holds what cannot be used: nothing is planned with what it held before."""
+        looked_at = self._state["at"]
         for key in self._state.unread(QUESTION):
             with speaking(self._visitor.language):
                 self._form.reveal(key)
@@ -102,10 +106,11 @@ class PlanTab:
                     self._changed()
                     self._answer.hero.show(plan_view.refusal(text, self._form.element_of(key)))
                     return True
+        self._state.set("at", looked_at)
         return False
 
     def _done(self, job: Job) -> None:
-        self._answer.show(plan_answer.planned(self._asked, job))
+        self._answer.show(plan_answer.planned(self._begun, job))
         self._changed()
 
     def _control(self, error: BadInput) -> tuple[str, Markup] | None:

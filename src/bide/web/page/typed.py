@@ -33,7 +33,7 @@ def plain_number(field: str, text: str, *, whole: bool = False) -> str:
     number = _SPACED.sub("", number)
     marks = [mark for mark in number if mark in ".,"]
     if len(marks) == 1:
-        return _of_one_mark(field, number, marks[0], whole) + rest
+        return _of_one_mark(field, number, marks[0], whole and not rest.strip()) + rest  # 1.500k is no whole number
     return (_of_groups(number, marks) if marks else number) + rest
 
 

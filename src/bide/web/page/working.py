@@ -19,7 +19,7 @@ from bide.web.page.visitor import Visitor
 from bide.web.page.words import chart_words
 
 _NEWS_S = 20.0
-"""How long to wait for news before looking whether anybody still looks."""
+"""How long to wait for news before looking whether the job is still followed."""
 Done = Callable[[Job], None]
 Failed = Callable[[BideError], None]
 
@@ -67,20 +67,20 @@ class Work:
     def cancel(self) -> None:
         """Follow the job no more, and end it where nobody else follows it."""
         job, self._job = self._job, None
-        if job is None or job.ended:
+        if job is None:
             return
-        job.followers.discard(self._name)
-        if not job.followers:
-            self._visitor.server.jobs.cancel(job.id)
         self._place.show(Markup(""))
+        job.followers.discard(self._name)
+        if not job.ended and not job.followers:
+            self._visitor.server.jobs.cancel(job.id)
 
     def _appear(self) -> None:
         if self._job is not None:
             self._job.followers.add(self._name)
 
     def _vanish(self) -> None:
-        """The job goes on: who comes back finds it done."""
-        if self._job is not None:
+        """The job goes on: who comes back finds it done. A new connection may be there before the old one goes."""
+        if self._job is not None and not self._client.has_socket_connection:
             self._job.followers.discard(self._name)
 
     async def _follow(self, job: Job) -> None:

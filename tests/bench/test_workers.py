@@ -86,6 +86,7 @@ def test_beyond_a_bound_what_waits_gets_a_share_of_long_turns(
 
 def test_pieces_are_understood_together_once_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pump, "_REST_S", 60.0)
+    monkeypatch.setattr(pump, "_LEAST_S", 0.0)
     done: list[int] = []
 
     async def done_of(pieces: int) -> int:

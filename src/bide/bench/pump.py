@@ -13,9 +13,9 @@ _SLICE_NS = 200_000
 _SHARE, _MANY = 4, 3000
 """Where a turn of the loop takes long and so many pieces wait, this part of it: less would let them, and memory, grow
 without end."""
-_REST_S, _ENOUGH = 0.25, 32
+_REST_S, _LEAST_S, _ENOUGH = 0.25, 0.02, 32
 """Work is done together, so many pieces or what has come in so long: code that is run again at once costs a fraction
-of what it costs after a rest."""
+of what it costs after a rest. The least rest is for the loop, which has much to stamp where so many come sooner."""
 
 
 class Pump:
@@ -25,16 +25,19 @@ class Pump:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Callable[[], None]] = deque()
         self._next: asyncio.Handle | None = None
+        self._began_s = 0.0
+        """When the rest began that goes on."""
         self._rested_ns = 0
         """When the last turn ended, where this one follows it; else 0."""
 
     def add(self, work: Callable[[], None]) -> None:
         self._waiting.append(work)
         if self._next is None:
+            self._began_s = self._loop.time()
             self._next = self._loop.call_later(_REST_S, self._turn)
         elif len(self._waiting) == _ENOUGH and not self._rested_ns:
             self._next.cancel()
-            self._next = self._loop.call_soon(self._turn)
+            self._next = self._loop.call_at(self._began_s + _LEAST_S, self._turn)
 
     def _turn(self) -> None:
         begun_ns = now_ns()

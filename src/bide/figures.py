@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bide import metrics
 from bide.bootstrap import mean_interval, percentile_intervals, percentiles
@@ -32,6 +33,21 @@ class Goodput:
     low_share: float
     high_share: float
     requests_per_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`: limits in seconds, the share with 95 % of redrawn runs from `low` to `high`."""
+        return {
+            "limits_s": dict(self.limits_s),
+            "share": number(self.share),
+            "low": number(self.low_share),
+            "high": number(self.high_share),
+            "requests_per_s": number(self.requests_per_s),
+        }
+
+
+def number(value: float | None) -> float | None:
+    """JSON has no infinity and no NaN."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def percentile_ends(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from bide.bench.flight import Flight
@@ -10,7 +9,7 @@ from bide.bench.objectives import broken, parse_objectives
 from bide.bench.result import Bench, Cell
 from bide.bench.scrape import COUNTERS, GAUGES, ServerView
 from bide.bench.summary import Latency, Summary
-from bide.figures import Goodput
+from bide.figures import number
 
 _RATES = (
     "due_per_s",
@@ -61,21 +60,11 @@ def summary_dict(summary: Summary) -> dict[str, Any]:
         "status": dict(summary.by_status),
         "errors": dict(summary.errors),
         "latency": {each.metric: _latency(each) for each in summary.latencies},
-        "goodput": None if summary.goodput is None else _goodput(summary.goodput),
+        "goodput": None if summary.goodput is None else summary.goodput.to_dict(),
         "rates": {name: number(getattr(summary, name)) for name in _RATES},
         "in_flight": _flight(summary.flight),
         "cached_share": number(summary.cached_share),
         "tokens": _tokens(summary),
-    }
-
-
-def _goodput(goodput: Goodput) -> dict[str, Any]:
-    return {
-        "limits_s": dict(goodput.limits_s),
-        "share": number(goodput.share),
-        "low": number(goodput.low_share),
-        "high": number(goodput.high_share),
-        "requests_per_s": number(goodput.requests_per_s),
     }
 
 
@@ -120,8 +109,3 @@ def server_dict(view: ServerView) -> dict[str, Any] | None:
     gauges = {name: {"mean": number(view.mean(name)), "most": number(view.most(name))} for name in GAUGES}
     counters = {name: number(view.grown(name)) for name in COUNTERS}
     return {**gauges, **counters, "hit_share": number(view.hit_share), **view.to_dict()}
-
-
-def number(value: float | None) -> float | None:
-    """JSON has no infinity and no NaN."""
-    return value if value is not None and math.isfinite(value) else None

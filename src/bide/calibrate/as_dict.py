@@ -9,6 +9,7 @@ from bide.calibrate.calibration import Calibration, PointFit
 from bide.calibrate.log_rows import log_dict
 from bide.calibrate.points import OBSERVED
 from bide.calibrate.runs import LeftOut
+from bide.figures import number
 
 
 def calibration_dict(made: Calibration) -> dict[str, Any]:
@@ -67,8 +68,3 @@ def point_dict(each: PointFit) -> dict[str, Any]:
 
 def unused_dict(each: LeftOut) -> dict[str, Any]:
     return {"source": each.run.source, "tool": each.run.tool, "load": each.run.name, "reasons": list(each.reasons)}
-
-
-def number(value: float | None) -> float | None:
-    """JSON has no infinity and no NaN."""
-    return value if value is not None and math.isfinite(value) else None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from bide.figures import Goodput
+from bide.figures import number
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.timeline import Timeline
 from bide.simulate.simulation import Simulation
@@ -77,7 +76,7 @@ def summary_dict(summary: Summary) -> dict[str, Any]:
         "queue_by_quarter": list(summary.queue.quarters),
         "status": dict(summary.by_status),
         "latency": {each.metric: _latency(each) for each in summary.latencies},
-        "goodput": _goodput(summary.goodput) if summary.goodput else None,
+        "goodput": summary.goodput.to_dict() if summary.goodput else None,
         "rates": {name: number(getattr(summary, name)) for name in rates},
         "mean": {name: number(getattr(summary, name)) for name in states},
         "preemptions": summary.preemptions,
@@ -95,21 +94,6 @@ def _percentile(found: Percentile) -> dict[str, float | None]:
     return {name: number(getattr(found, name)) for name in names}
 
 
-def _goodput(goodput: Goodput) -> dict[str, Any]:
-    return {
-        "limits_s": dict(goodput.limits_s),
-        "share": number(goodput.share),
-        "low": number(goodput.low_share),
-        "high": number(goodput.high_share),
-        "requests_per_s": number(goodput.requests_per_s),
-    }
-
-
 def timeline_dict(timeline: Timeline) -> dict[str, list[float]]:
     """Columns, rounded to six digits."""
     return {name: [float(f"{value:.6g}") for value in getattr(timeline, name).tolist()] for name in _COLUMNS}
-
-
-def number(value: float | None) -> float | None:
-    """JSON has no infinity and no NaN."""
-    return value if value is not None and math.isfinite(value) else None

@@ -15,6 +15,7 @@ from bide.bench.formats.values import Asked, Run
 from bide.errors import BadInput
 from bide.records import RequestTable
 from made_runs import closed_table
+from read_results import codes
 
 VLLM = {
     "backend": "vllm",
@@ -39,10 +40,6 @@ VLLM = {
 def read(path: Path, content: object) -> list[Run]:
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return read_runs(path)
-
-
-def codes(run: Run) -> set[str]:
-    return {fault.code for fault in run.faults}
 
 
 def test_a_summary_of_vllm(tmp_path: Path) -> None:

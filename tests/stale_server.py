@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,24 +13,24 @@ _ANSWER = (b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-lengt
 
 
 @contextlib.contextmanager
-def stale_server() -> Iterator[str]:
-    """Its URL, until the block ends."""
+def stale_server(before_the_first: bool = False) -> Iterator[str]:
+    """Its URL, until the block ends. `before_the_first`: the first connection is closed at its first request."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=_accept, args=(listening,), daemon=True)
+        thread = threading.Thread(target=_accept, args=(listening, before_the_first), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         listening.shutdown(socket.SHUT_RDWR)
         thread.join()
 
 
-def _accept(listening: socket.socket) -> None:
-    while True:
+def _accept(listening: socket.socket, before_the_first: bool) -> None:
+    for number in itertools.count():
         try:
             connection, _address = listening.accept()
         except OSError:
             return
         with connection:
-            if read_request(connection):
+            if read_request(connection) and not (before_the_first and number == 0):
                 connection.sendall(_ANSWER)
                 read_request(connection)
 

@@ -34,6 +34,22 @@ OWN_CONTEXT = {
     "THUDM/chatglm2-6b",
 }
 """Copies that state the context they were compiled or trained for (512 to 8,192), not the model's: left unknown."""
+CONTEXT: dict[str, tuple[int, str]] = {
+    "google/gemma-3-27b-it": (
+        131_072,
+        "131,072 positions where the copy has 163,840: the published config leaves them to transformers' "
+        "Gemma3TextConfig (5.24.0), and rope tables of that length give the 51.45 GiB that vLLM 0.19 logged",
+    ),
+    "meta-llama/Llama-2-13b-hf": (4096, "4,096 positions where the preset has 2,048: as Llama-2-7b-hf"),
+    "meta-llama/Llama-2-70b-hf": (4096, "4,096 positions where the preset has 2,048: as Llama-2-7b-hf"),
+    "Qwen/Qwen2.5-72B-Instruct": (
+        32_768,
+        "32,768 positions where the copy has those of the base model: as Qwen2.5-7B-Instruct and its model card",
+    ),
+}
+"""Copies whose longest context is not the published checkpoint's (2026-11-30): what it is, and why."""
+PLAIN = {"Qwen/Qwen3-32B-FP8": "Qwen/Qwen3-32B"}
+"""Quantised copies of checkpoints of which no config was collected: theirs is the same without the quantisation."""
 FIRST_HAND = {"verbatim", "python-dict", "transcribed"}
 
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -109,15 +125,25 @@ def build(configs: Path, checked: str) -> None:
     for row in json.loads((configs / "INDEX.json").read_text()):
         if row["id"] in SAME_AS_ANOTHER:
             continue
-        model = from_config(json.loads((configs / row["file"]).read_text()), row["id"])
+        config = json.loads((configs / row["file"]).read_text())
+        context, remark = CONTEXT.get(row["id"], (None, ""))
+        if context is not None:
+            config.get("text_config", config)["max_position_embeddings"] = context
+        model = from_config(config, row["id"])
         if row["id"] in OWN_CONTEXT:
             model = replace(model, max_context_tokens=None)
         first_hand = row["kind"] in FIRST_HAND
         source = row["source"].split(" @PyPI ")[0]  # a package has no commit to name
-        origin = {"source": source, "checked": checked} | ({} if first_hand else {"verified": False})
+        origin: dict[str, Any] = {"source": "; ".join(filter(None, (source, remark))), "checked": checked}
+        origin |= {} if first_hand else {"verified": False}
         file = row["id"].split("/")[0].lower()
         by_organisation[file][row["id"]] = origin | encode(model)
         index.append(summary(model, file))
+        if row["id"] in PLAIN:
+            plain = replace(model, name=PLAIN[row["id"]], quantisation=None)
+            origin |= {"source": f"{origin['source']}, without its quantisation"}
+            by_organisation[file][plain.name] = origin | encode(plain)
+            index.append(summary(plain, file))
     OUT.mkdir(parents=True, exist_ok=True)
     for old in OUT.glob("*.json"):
         old.unlink()

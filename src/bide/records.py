@@ -106,8 +106,9 @@ class RequestTable:
         lengths = {len(getattr(self, field.name)) for field in fields(self) if getattr(self, field.name) is not None}
         if len(lengths) > 1:
             raise ValueError(f"columns of different lengths: {sorted(lengths)}")
+        known = ("arrival_s", "first_token_s", "last_token_s")  # first: other columns may be copies of these
         order = ("arrival_s", "sent_s", "first_byte_s", "first_token_s", "last_token_s")
-        for before, after in pairwise(order):
+        for before, after in (*pairwise(known), *pairwise(order)):
             if (getattr(self, after) < getattr(self, before)).any():
                 raise ValueError(f"{after} before {before}")
 

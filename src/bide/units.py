@@ -37,6 +37,7 @@ _QUANTITY = re.compile(
     r"\s*((?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9][0-9_]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*"
 )
 """Commas part thousands: `1,5s` and `0,500s` are no times."""
+_COMMA = re.compile(r"[0-9]{1,9},[0-9]{1,9}\s*[A-Za-z]{0,5}")
 
 
 def _parse(text: object, units: dict[str, int] | dict[str, float], field: str, allowed: str) -> float:
@@ -49,11 +50,23 @@ def _parse(text: object, units: dict[str, int] | dict[str, float], field: str, a
     match = _QUANTITY.fullmatch(text)
     unit = match.group(2).lower() if match else ""
     if match is None or unit not in units:
-        raise BadInput(field, text, allowed)
+        raise BadInput(field, text, allowed, likely_number(text))
     value = float(match.group(1).replace(",", "").replace("_", "")) * units[unit]
     if value > _LARGEST:
         raise BadInput(field, text, allowed)
     return value
+
+
+def likely_number(text: str) -> str:
+    """What was likely meant by a number that cannot be read, as a hint: a comma for a point; or "".
+
+    >>> likely_number("1,5s"), likely_number("many")
+    ('with a decimal point: 1.5s', '')
+    """
+    given = text.strip()
+    if not _COMMA.fullmatch(given):
+        return ""
+    return _("with a decimal point: {number}").format(number=given.replace(",", "."))
 
 
 def parse_bytes(text: object, field: str = "bytes") -> int:

@@ -73,7 +73,7 @@ def test_cuts_change_nothing_but_times(shape: str, cuts: list[int]) -> None:
     one, other = read(content, []), read(content, cuts)
     assert other.weights == one.weights
     assert list(other.chunk_ns) == sorted(other.chunk_ns)
-    assert replace(other, chunk_ns=one.chunk_ns, content_ns=one.content_ns) == one
+    assert replace(other, chunk_ns=one.chunk_ns, content_ns=one.content_ns, finish_ns=one.finish_ns) == one
 
 
 def test_a_token_has_the_time_of_the_piece_that_completes_its_event() -> None:
@@ -104,6 +104,18 @@ def test_an_answer_that_is_not_streamed() -> None:
 def test_errors_in_a_stream(event: bytes, error: str) -> None:
     answer = read(head() + chunk(b"data: " + event + b"\n\n") + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n", [])
     assert answer.error == error
+
+
+@pytest.mark.parametrize("tokens", [1, 2])
+def test_one_token_that_reads_as_nothing_came_with_the_end_and_more_are_no_answer(tokens: int) -> None:
+    # vLLM 0.32 with random weights, one token asked: its text was empty, its usage 1
+    events: list[dict[str, object]] = [{"choices": [{"index": 0, "text": "", "finish_reason": "length"}]}]
+    events.append({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": tokens}})
+    said = [chunk(b"data: " + json.dumps(event).encode() + b"\n\n") for event in events]
+    content = head() + b"".join(said) + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+    answer = read(content, [len(head()), len(head() + said[0])])
+    assert list(answer.chunk_ns) == ([2] if tokens == 1 else [])
+    assert answer.chunk_tokens() == ([1] if tokens == 1 else [])
 
 
 def test_an_event_without_its_blank_line_at_the_end_counts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from bide.bench.loads import Load, arrivals_s
 from bide.bench.objectives import broken, parse_objectives
 from bide.bench.session import bench, resume
 from bide.bench.target import target_of
+from bide.bench.words import Vocabulary, common_words
 
 
 def test_01_an_error_inside_a_stream_is_a_failure() -> None:
@@ -126,7 +128,9 @@ def test_08_lengths_are_the_servers_and_differences_are_said() -> None:
     cell = cell_of(quick(most_tokens=5), answer="8")
     off = cell.summary.mismatch
     assert (off.output_off, off.output_asked, off.output_got) == (8, 64, 40)
-    assert any("not as long as asked" in text for text in cell.warnings())
+    said = cell.warnings()
+    assert "8 answers were not as long as asked: 40 tokens instead of 64." in said
+    assert any(text.startswith("8 prompts were not as long as asked, by up to 9 tokens") for text in said)
 
 
 @pytest.mark.parametrize(("per_word", "overhead"), [(1.0, 9), (1.5, 30)])
@@ -163,6 +167,15 @@ def test_11_it_is_sent_again_once_and_counted() -> None:
     with stale_server() as url:
         cell = loaded(url, users(1, 4), answer="1").cells[0]
     assert cell.summary.by_status == {"ok": 4}
+    assert cell.counts["stale"] == 3
+
+
+def test_11_a_connection_that_was_never_used_may_be_stale_too() -> None:
+    from stale_server import stale_server
+
+    with stale_server(before_the_first=True) as url:
+        cell = loaded(url, users(1, 3), answer="1").cells[0]
+    assert cell.summary.by_status == {"ok": 3}
     assert cell.counts["stale"] == 3
 
 
@@ -249,6 +262,20 @@ def test_13_a_wall_clock_that_jumps_moves_no_time(monkeypatch: pytest.MonkeyPatc
         cell = loaded(scene.url, users(2, 8)).cells[0]
     assert cell.summary.by_status == {"ok": 8}
     assert 0.018 < metrics.ttft_s(cell.table).min() <= metrics.e2e_s(cell.table).max() < 10
+
+
+def test_13_words_are_tokenised_once_and_before_the_event_loop_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    loops = []
+
+    def tokenised(_name: str) -> Vocabulary:
+        loops.append(asyncio._get_running_loop())
+        return common_words()
+
+    monkeypatch.setattr("bide.bench.asking.tokenizer_words", tokenised)
+    with served() as scene:
+        cell = loaded(scene.url, users(2, 8), tokenizer="any").cells[0]
+    assert cell.summary.by_status == {"ok": 8}
+    assert loops == [None]
 
 
 def test_14_the_peak_in_flight_is_exact() -> None:

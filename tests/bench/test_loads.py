@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bench_scene import QUICK, cell_of, loaded, quick, served, users
-from bide.bench.agenda import ClosedAgenda
+from bide.bench.agenda import ClosedAgenda, PlannedAgenda
 from bide.bench.asking import Ask, lengths
+from bide.bench.client import Rules
 from bide.bench.demand import Demand, drawn_demand
 from bide.bench.loads import Load, arrivals_s, user_starts_s
 from bide.bench.prompts import PromptMaker, Sharing, Tokens
+from bide.bench.session import bench
+from bide.bench.target import target_of
 from bide.bench.words import Ribbon, common_words, file_words
 from bide.errors import BadInput
 from bide.workload.blocks import Blocks
@@ -179,3 +184,40 @@ def test_several_processes_share_the_load() -> None:
     for run in (made, opened):
         assert sorted(row.number for row in run.cells[0].outcomes) == list(range(20))
         assert run.cells[0].summary.by_status == {"ok": 20}
+
+
+def test_a_turn_that_is_late_is_sent_and_moves_no_schedule() -> None:
+    # The client stood still: request 2 was planned for 100, the turn after request 0 was due at 60, and now it is 1000.
+    agenda = PlannedAgenda([0, 2], [0, 100], turns={0: (1, 10)})
+    assert agenda.pop() == (0, 0)
+    agenda.answered(0, 50)
+    assert agenda.shift(940) is False
+    assert agenda.pop() == (1, 60)
+    assert agenda.shift(900) is True
+    assert agenda.pop() == (2, 1000)
+
+
+def test_a_client_that_stood_still_goes_on_with_conversations(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    rows = [f"{0.01 * turn},20,4,{who},{0.1 if turn else ''}" for turn in range(12) for who in "abc"]
+    trace.write_text("\n".join(["arrival_s,prompt_tokens,output_tokens,session,think_s", *rows]) + "\n")
+    stops = iter([0.3])
+    with served(QUICK) as scene:
+        plain = Ask(
+            (Load("replay"),), workload=str(trace), follow_sessions=True, model="truth", probe=False, scrape_s=0.0
+        )
+        made = bench(target_of(scene.url), plain, None, lambda *_going: time.sleep(next(stops, 0.0)))
+    assert made.cells[0].summary.by_status["ok"] > 0
+    assert sorted(row.number for row in made.cells[0].outcomes) == list(range(36))
+
+
+def test_what_waits_for_room_is_sent_in_its_order_and_never_beside_another() -> None:
+    # 400 a second, answered at once, one in flight: whenever an answer ends others are due just then.
+    load = Load("open", rate=400.0, requests=200, burstiness=math.inf)
+    with served(quick(ttft_s=0.004, itl_s=0.0)) as scene:
+        cell = loaded(scene.url, load, answer="1", rules=Rules(max_in_flight=1)).cells[0]
+        assert scene.truth.log.most_active == 1
+    assert cell.counts["most_in_flight"] == 1
+    rows = sorted(cell.outcomes, key=lambda row: row.number)
+    sent = [row.sent_s or 0.0 for row in rows]
+    assert sent == sorted(sent)

@@ -25,7 +25,7 @@ from bide.bench.loads import Load
 from bide.bench.objectives import Found, broken, knee, parse_objectives, search
 from bide.bench.outcome import Outcome
 from bide.bench.result import Bench, Cell
-from bide.bench.scrape import ServerView, cache_facts, sample_of, server_facts
+from bide.bench.scrape import ServerView, cache_facts, draft_facts, sample_of, server_facts
 from bide.bench.selftest import judged, truth_of, truth_process
 from bide.bench.session import bench
 from bide.bench.summary import summarise
@@ -129,6 +129,13 @@ sglang:num_queue_reqs{model_name="m",tp_rank="0"} 7.0
 """
 
 
+def test_drafts_are_counted_where_they_are_made() -> None:
+    help_alone = b"# HELP vllm:spec_decode_num_draft_tokens_total Number of draft tokens.\n"
+    assert draft_facts(VLLM + help_alone) == {}
+    counted = b'vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="m"} 0.0\n'
+    assert draft_facts(VLLM + counted) == {"speculative_algorithm": "vllm:spec_decode_num_draft_tokens_total"}
+
+
 def test_metrics_of_several_engines_add_up_and_ranks_do_not() -> None:
     engine, sample = sample_of(VLLM, 1.0)
     assert (engine, sample.running, sample.kv_usage, sample.preemptions) == ("vllm", 8.0, 0.5, 2.0)
@@ -188,9 +195,9 @@ def test_an_interrupted_search_has_what_it_found() -> None:
 
 
 def test_the_knee_is_where_throughput_stops_to_pay() -> None:
-    with served(quick(slots=4)) as scene:
+    with served(quick(slots=4, itl_s=0.01)) as scene:
         target = target_of(scene.url)
-        levels = tuple(users(count, 12 * count) for count in (1, 4, 16))
+        levels = tuple(users(count, 6 * count) for count in (1, 4, 16))
         made = bench(target, Ask(levels, prompt="40", answer="8", model="truth", probe=False, scrape_s=0.0))
     assert made.found["knee"]["level"] == 4
     assert knee(made.cells[:2]) is None

@@ -12,12 +12,12 @@ import pytest
 from bide.bench.formats.assembling import run_of_table
 from bide.bench.formats.values import Asked, Fault, Figures, Run
 from bide.calibrate.comparing import Row, compare
-from bide.calibrate.sides import Value
+from bide.calibrate.sides import Value, measured_side
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.records import RequestTable
 from bide.report.compare_files import compare_csv, compare_markdown, compare_page
-from bide.report.compare_text import pair_table, sentences
+from bide.report.compare_text import interval, pair_table, sentences
 from bide.simulate.curve import curve_of
 from bide.simulate.curve_dict import curve_dict
 from bide.simulate.fleet.rules import FleetRules
@@ -26,6 +26,7 @@ from bide.simulate.replica_setup import setup_of
 from bide.simulate.simulation import Ways, simulate_traffic
 from bide.sourced import Source
 from bide.workload.traffic import Traffic
+from made_runs import closed_table
 
 
 def run(name: str, clients: float, tpot_s: float, off_s: float | None = None, **more: object) -> Run:
@@ -43,6 +44,7 @@ def run(name: str, clients: float, tpot_s: float, off_s: float | None = None, **
         (Value(1.0), Value(1.3, 1.2, 1.4), "beyond"),
         (Value(1.25), Value(1.3, 1.2, 1.4), "same"),
         (Value(1.0), Value(1.3), "unknown"),
+        (Value(1.0, few=True), Value(1.3, 1.2, 1.4), "unknown"),
     ],
 )
 def test_a_difference_counts_where_the_intervals_do_not_meet(a: Value, b: Value, verdict: str) -> None:
@@ -90,6 +92,26 @@ def test_a_deployment_is_predicted_under_the_measured_load() -> None:
     (row,) = pair.rows
     assert (row.metric, row.percent, row.verdict) == ("tpot", None, "same")
     assert row.ratio == pytest.approx(1.0)
+
+
+def test_a_percentile_of_too_few_requests_is_not_exact() -> None:
+    # 60 requests: 6 are beyond the 90th percentile, none beyond the 99th
+    table = closed_table(2, 60)
+    side = measured_side(run_of_table(table, "a.jsonl", "made", Asked("concurrency", 2.0)))
+    assert side.figures[("e2e", 99.0)].few
+    assert not side.figures[("e2e", 50.0)].few
+    assert not measured_side(run("a", 8, 0.01)).figures[("tpot", 50.0)].few  # a summary that never says
+
+
+def test_what_was_measured_otherwise_than_is_predicted_is_said() -> None:
+    deployment = Deployment.resolve({"model": "llama-3.1-8b", "gpu": "h100-sxm"})
+    measured = run(
+        "a", 8, 0.01, deployment={"gpu": "NVIDIA A100-SXM4-80GB", "tp": 2}, faults=(Fault("speculative", "drafts"),)
+    )
+    notes = " ".join(compare(measured, deployment).pairs[0].notes)
+    for words in ("measured on a100-80g-sxm", "tp 2, not 1", "--speculative-tokens"):
+        assert words in notes
+    assert compare(run("a", 8, 0.01), deployment).pairs[0].notes == ()
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +185,12 @@ def test_a_simulation_in_json_has_the_wider_of_its_intervals(tmp_path: Path) -> 
     made = compare(run("a", 8, 0.01), path)
     row = next(row for row in made.rows if row.percent == 50.0)
     assert (row.b.low, row.b.high) == (0.008, 0.0105)
+
+
+def test_an_interval_says_its_unit_once_where_both_ends_have_it() -> None:
+    assert interval("ttft", Value(0.2, 0.103, 0.299)) == "103 - 299 ms"
+    assert interval("ttft", Value(0.2, 0.103, 2.0)) == "103 ms - 2 s"
+    assert interval("requests_per_s", Value(6.0, 5.5, 6.5)) == "5.5 - 6.5"
 
 
 def test_reports_say_the_same_in_each_form() -> None:

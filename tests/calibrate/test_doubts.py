@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bide.bench.formats.values import Asked, Run
@@ -48,6 +50,16 @@ def test_a_level_that_alone_makes_the_interval_is_named(left_out: tuple[float, .
     assert (
         "the interval of TPOT is so wide for c=1 alone, which no other level tells: measure near it too" in said
     ) == (alone)
+
+
+@pytest.mark.parametrize(("longest", "said"), [(140, True), (160, False)])
+def test_an_interval_of_one_length_of_prompts_is_said_to_be_of_it(longest: int, said: bool) -> None:
+    found = made(0.01, 0.01, 0.01)
+    longer = replace(found.points[0].used.point, mix=Mix(longest, 10))
+    other = replace(found.points[0], used=Usable(found.points[0].used.run, longer))
+    mixed = replace(found, points=(other, *found.points[1:]))
+    warnings = doubts(mixed, [each.used for each in mixed.points])
+    assert any("about the same length" in text for text in warnings) == said
 
 
 def test_half_and_twice_are_equally_far() -> None:

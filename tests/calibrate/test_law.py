@@ -12,7 +12,7 @@ from bide.bench.formats.values import Asked, Run
 from bide.calibrate.calibration import Calibration, calibrate
 from bide.calibrate.law_counts import equations_of
 from bide.calibrate.law_fit import law_points
-from bide.calibrate.replay import replay
+from bide.calibrate.replay import replay, user_starts_s
 from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.physics.own import StepLaw
@@ -63,13 +63,33 @@ def test_what_is_outside_the_steps_comes_back_too(learned: Calibration) -> None:
     assert learned.law.law.request_s == pytest.approx(LAW.request_s, rel=0.05)
 
 
+def test_users_of_a_replay_begin_when_they_did() -> None:
+    """Together they would wait for each other's prompts, in every turn anew: answers are equally long."""
+    run = closed(8, 160, prompt=1000, output=40)
+    assert run.table is not None
+    starts_s = user_starts_s(run.table, 8)
+    assert starts_s == pytest.approx([0.125 * user for user in range(8)])
+    setup = replace(setup_of(Deployment.resolve({**RAW, "gpu": "l4"})), cost=_cost(LAW), request_s=LAW.request_s)
+    found = replay(run, setup)
+    assert found is not None
+    assert found.ratio("ttft_s") == pytest.approx(1.0, abs=0.05)
+    assert found.ratio("tpot_s") == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_user_that_failed_to_come_is_none() -> None:
+    run = closed(1, 20)
+    assert run.table is not None
+    assert user_starts_s(run.table, 4) == (0.0,)
+
+
 def test_the_interval_is_that_of_the_runs_played_again(learned: Calibration) -> None:
     """The closed forms know means of lengths alone; the simulator plays the very requests."""
     assert learned.replayed == len(learned.points) == 4
     assert learned.profile.own is not None
     assert learned.law is not None
     # as near as runs repeat themselves: the floors of own_spread
-    assert learned.profile.own.spread == {"ttft_s": (-0.05, 0.05), "tpot_s": (-0.02, 0.02)}
+    others = ("tpot_s", "e2e_s", "output_tokens_per_s")
+    assert learned.profile.own.spread == {"ttft_s": (-0.05, 0.05), **dict.fromkeys(others, (-0.02, 0.02))}
     points = [each.point for each in learned.points]
     by_means = law_points(learned.law.law, points)
     for row, each in enumerate(learned.points):

@@ -11,6 +11,7 @@ import pytest
 from bide.calibrate.calibration import calibrate
 from bide.calibrate.log_rows import log_rows, pool_bytes_of
 from bide.calibrate.logs import parse_log, read_log
+from bide.calibrate.stated import stated_deployment
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.physics.own import with_own_pool
@@ -77,6 +78,17 @@ def test_a_log_of_vllm() -> None:
         "enforce_eager": False,
     }
     assert "kv_dtype" not in log.settings  # auto says nothing
+
+
+def test_drafts_that_the_log_states_are_read() -> None:
+    drafting = "speculative_config=SpeculativeConfig(method='eagle', model='draft', num_spec_tokens=3)"
+    log = parse_log(V1.replace("speculative_config=None", drafting))
+    assert log is not None
+    assert (log.settings["speculative_tokens"], log.settings["model"]) == (3, "meta-llama/Llama-3.1-8B")
+    assert stated_deployment({"gpu": "h100-sxm"}, [], log).speculative_tokens == 3
+    plain = parse_log(V1)
+    assert plain is not None
+    assert "speculative_tokens" not in plain.settings
 
 
 def test_the_newest_prints_tokens_and_concurrency_in_one_line() -> None:

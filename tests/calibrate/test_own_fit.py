@@ -11,8 +11,9 @@ import pytest
 
 from bide.bench.formats.values import Asked, Fault, Figures, Run
 from bide.calibrate.calibration import Calibration, calibrate
+from bide.calibrate.fit import log_errors
 from bide.calibrate.left_out import own_spread
-from bide.calibrate.own_fit import own_problem
+from bide.calibrate.own_fit import fit_own, own_problem, predictions
 from bide.calibrate.runs import sorted_out
 from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
@@ -146,6 +147,26 @@ def test_terms_are_held_by_how_far_other_deployments_were_off(served: Deployment
     assert sigma["request_s"] > sigma["fixed_s"] > 0.05
 
 
+def test_a_term_that_begins_at_its_end_does_not_stop_the_fit() -> None:
+    """Faster runs push it beyond, and the first step of all would be as short as the way that it has left."""
+    moe = Deployment.resolve({"model": "qwen3-30b-a3b", "gpu": "h100-sxm", "engine_version": "0.19.0"})
+    usable, _left = sorted_out(runs_of(moe, slower=0.85), moe)
+    shipped = load_profile()
+    at_end = replace(shipped, terms={**shipped.terms, "experts": 1.0})
+    problem = own_problem([each.point for each in usable], at_end)
+    before, fitted = problem.prior, fit_own(problem)
+    off_before, off = (
+        np.abs(log_errors(problem.found, predictions(problem, logs))["tpot_s"]).max() for logs in (before, fitted)
+    )
+    assert off < 0.5 * off_before
+    # a fit that begins where another ended, as those of levels left out do
+    some = problem.chosen(np.array([0, 1], dtype=np.intp))
+    again, afresh = fit_own(some, fitted), fit_own(some)
+    one, other = (predictions(some, logs)["tpot_s"] for logs in (again, afresh))
+    assert one == pytest.approx(other, rel=0.01)
+    assert np.abs(again - fitted).max() > 0.01
+
+
 def test_two_levels_give_no_interval_of_their_own(served: Deployment) -> None:
     made = calibrate(runs_of(served)[:2], served)
     assert made.profile.own is not None
@@ -153,8 +174,23 @@ def test_two_levels_give_no_interval_of_their_own(served: Deployment) -> None:
     assert any("levels of load: 2" in text for text in made.warnings)
 
 
+def test_what_no_fit_compares_has_an_interval_of_its_own_too(served: Deployment, tmp_path: Path) -> None:
+    """E2E is TTFT and TPOT together, and stands in the results: its interval is not the shipped one."""
+    runs = [
+        replace(run, latency={**run.latency, "e2e": Figures(ttft + 199 * tpot)})
+        for run in runs_of(served)
+        if (ttft := run.latency["ttft"].mean_s) and (tpot := run.latency["tpot"].mean_s)
+    ]
+    made = calibrate(runs, served)
+    assert set(made.measured_metrics) == {"ttft_s", "tpot_s"}
+    mine, shipped = load_profile(_saved(made, tmp_path / "p.json")), load_profile()
+    (low, high), (wide_low, wide_high) = (factors(profile, served, True)["e2e_s"] for profile in (mine, shipped))
+    assert wide_low < low < 1 < high < wide_high
+    assert high < 1.2
+
+
 def test_repetitions_of_a_level_are_left_out_together(served: Deployment) -> None:
-    twice = runs_of(served)[:2] * 3
+    twice = [replace(run, source=f"{turn}/{run.source}") for turn in range(3) for run in runs_of(served)[:2]]
     made = calibrate(twice, served)
     assert made.profile.own is not None
     assert made.profile.own.spread == {}
@@ -174,6 +210,7 @@ def test_an_interval_of_few_errors_is_wider_than_their_size(served: Deployment) 
         ({"deployment": {"gpu": "NVIDIA A100-SXM4-80GB"}}, "measured on a100-80g-sxm"),
         ({"deployment": {"tp": 4}}, "tp 4, not 1"),
         ({"deployment": {"engine": "sglang"}}, "sglang, not vllm"),
+        ({"deployment": {"weights": "FP8"}}, "weights FP8, not auto"),
         ({"deployment": {"model": "qwen3-8b"}}, "measured with Qwen/Qwen3-8B"),
         ({"faults": (Fault("prefix_hits", "hits", "unusable"),)}, "hits"),
         ({"faults": (Fault("speculative", "drafts"),)}, "--speculative-tokens"),
@@ -203,6 +240,18 @@ def test_a_served_name_that_nobody_knows_is_no_other_model(served: Deployment) -
     assert sorted_out([run], served)[1] == []
 
 
+def test_the_same_model_by_another_path_is_no_other(served: Deployment) -> None:
+    renamed = replace(served, model=replace(served.model, name="/models/mine"))
+    run = replace(runs_of(served)[0], deployment={"model": "llama-3.1-8b"})
+    assert sorted_out([run], renamed)[1] == []
+
+
+@pytest.mark.parametrize("weights", ["bf16", "fp16", "auto", "Q4_K_M"])
+def test_the_format_of_weights_that_the_model_has_anyway_is_no_other(served: Deployment, weights: str) -> None:
+    run = replace(runs_of(served)[0], deployment={"weights": weights})
+    assert sorted_out([run], served)[1] == []
+
+
 def test_a_closed_loop_counts_as_what_was_in_flight(served: Deployment) -> None:
     run = replace(runs_of(served)[2], concurrency=24.0)
     usable, _left = sorted_out([run], served)
@@ -220,6 +269,7 @@ def test_the_shipped_profile_is_what_a_fit_begins_with_even_from_a_fitted_one(
     file = _saved(fitted, tmp_path / "p.json")
     again = calibrate(runs_of(served)[:1], served, profile=file)
     assert again.error("before", "tpot_s") == pytest.approx(1 - 1 / 1.3, rel=1e-6)
+    assert (again.base.path, again.profile.path) == (file, None)
 
 
 @pytest.mark.parametrize(
@@ -241,6 +291,11 @@ def test_a_damaged_profile_is_refused(served: Deployment, tmp_path: Path, key: s
     file.write_text(json.dumps(record))
     with pytest.raises(BadInput, match="profile"):
         load_profile(file)
+
+
+def test_a_profile_without_a_term_is_named_by_its_file(fitted: Calibration, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"profile: got 'p\.json'; allowed: one that has the term mass"):
+        load_profile(_saved(fitted, tmp_path / "p.json")).term("mass")
 
 
 def test_a_plan_takes_the_profile_too(served: Deployment, fitted: Calibration, tmp_path: Path) -> None:

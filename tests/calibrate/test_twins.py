@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bide.bench.formats.assembling import run_of_table
-from bide.bench.formats.values import Asked, Run
+from bide.bench.formats.values import Asked, Figures, Metric, Run
 from bide.calibrate.runs import sorted_out
 from bide.calibrate.twins import twins
 from bide.facts.deployment import Deployment
@@ -28,6 +28,12 @@ def test_a_summary_beside_its_requests_is_left_out_whatever_comes_first() -> Non
     one = listed("requests.jsonl")
     assert twins([summary_of(one, "summary.json"), one]) == {0: 1}
     assert twins([one, summary_of(one, "summary.json")]) == {1: 0}
+
+
+def test_a_file_that_is_named_twice_counts_once() -> None:
+    one = summary_of(listed("run.json"), "run.json", latency={"tpot": Figures(0.01)})
+    assert twins([one, replace(one)]) == {1: 0}
+    assert twins([one, replace(one, latency={"tpot": Figures(0.011)})]) == {}
 
 
 def test_three_files_of_one_run_leave_one() -> None:
@@ -55,6 +61,23 @@ def test_a_quiet_server_that_repeats_itself_is_measured_as_often_as_it_was() -> 
     assert twins([one, two]) == {}
     assert twins([summary_of(one, "1.json"), summary_of(two, "2.json")]) == {}
     assert twins([steady(1), steady(2)]) == {}
+
+
+def test_summaries_without_a_date_that_differ_in_first_tokens_alone_are_two_runs() -> None:
+    one = summary_of(steady(1), "1.json")
+    slower = replace(one.latency["ttft"], percentiles={50.0: 0.2, 90.0: 0.21, 99.0: 0.3})
+    other = replace(one, source="2.json", latency={**one.latency, "ttft": slower})
+    assert twins([one, other]) == {}
+    assert twins([one, replace(one, source="2.json")]) == {1: 0}
+    silent: dict[Metric, Figures] = {metric: figures for metric, figures in one.latency.items() if metric != "ttft"}
+    assert twins([one, replace(one, source="2.json", latency=silent)]) == {1: 0}
+
+
+def test_a_summary_that_takes_a_chunk_without_a_token_for_the_first_is_of_the_same_run_as_its_list() -> None:
+    one = steady(1)
+    early = {percent: value - 1e-3 for percent, value in one.latency["ttft"].percentiles.items()}
+    latency = {**one.latency, "ttft": replace(one.latency["ttft"], percentiles=early)}
+    assert twins([one, summary_of(one, "1.json", latency=latency)]) == {1: 0}
 
 
 def test_times_that_were_rounded_are_those_of_the_same_run() -> None:

@@ -64,7 +64,7 @@ def test_a_sweep_and_all_its_files(tmp_path: Path, capsys: pytest.CaptureFixture
         assert "<- knee" in said.out
         assert said.err.splitlines()[-1] == f"wrote {journal}"
         assert main(["bench", "--resume", str(journal)]) == 0  # nothing is missing: nothing is sent
-        assert scene.truth.count == 24 + 2 * 2  # two requests of each probe
+        assert scene.truth.count == 24 + 2  # two requests of the probe
     assert [len(pl.read_parquet(files[".parquet"])), len(pl.read_csv(files[".csv"]))] == [24, 24]
     assert len(theirs.read_text().splitlines()) == 3
     assert "<svg" in files[".html"].read_text()
@@ -94,6 +94,17 @@ def test_an_objective_that_cannot_be_met_exits_with_1(capsys: pytest.CaptureFixt
         (("--rate", "1", "--prompt", "p50=x"), "prompt"),
         (("--rate", "1", "--no-probe"), "model"),
         (("--rate", "1", "--ramp", "1", "--requests", "5"), "ramp"),
+        (("--rate", "1", "--scale", "2"), "scale"),
+        (("--concurrency", "1", "--workload", "x.csv", "--follow-sessions"), "follow_sessions"),
+        (("--rate", "1", "--think", "1s"), "think"),
+        (("--rate", "1", "--spread", "1s"), "spread"),
+        (("--concurrency", "1", "--burstiness", "0.5"), "burstiness"),
+        (("--rate", "1", "--arrivals", "constant", "--burstiness", "0.5"), "burstiness"),
+        (("--workload", "x.csv", "--ramp", "1"), "ramp"),
+        (("--workload", "x.csv", "--arrivals", "constant"), "arrivals"),
+        (("--sweep", "rate=1,2", "--slo", "ttft_p50=1s"), "slo"),
+        (("--workload", "x.csv", "--scale", "2", "--slo", "ttft_p50=1s"), "slo"),
+        (("--resume", "x.jsonl", "--rate", "2"), "rate"),
     ],
 )
 def test_bad_input_names_its_field(flags: tuple[str, ...], field: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,3 +174,34 @@ def test_an_interrupt_before_the_first_request_is_one_line(
         assert main(["bench", scene.url, "--concurrency", "1", *SMALL]) == 130
     said = capsys.readouterr()
     assert (said.out, said.err.strip()) == ("", "error: interrupted")
+
+
+def test_every_key_of_the_json_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "bench.md").read_text(encoding="utf-8").partition("## JSON")[2]
+    with served(quick(reasoning_tokens=2, tokens_per_chunk=2)) as scene:
+        flags = ["--concurrency", "2", "--requests", "12", "--goodput", "ttft=5s", "--slo", "ttft_p50=1ms", "--json"]
+        assert main(["bench", scene.url, *flags, *SMALL]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    cell = answer["cells"][0]
+    parts = [answer, answer["found"]["slo"], cell, *(cell[name] for name in ("load", "window", "rates", "in_flight"))]
+    parts += [cell["client"], cell["connections"], cell["server"], cell["goodput"], cell["latency"]]
+    missing = {key for part in parts for key in part if f"`{key}`" not in documented.replace("[]", "")}
+    assert missing == {"schema"}
+
+
+def test_a_key_is_in_no_file_and_on_no_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / f"out{suffix}" for suffix in (".html", ".md", ".json", ".svg", ".csv", ".jsonl")]
+    flags = [flag for path in files for flag in ("-o", str(path))]
+    more = ["--journal", str(tmp_path / "journal.jsonl"), "--vllm-json", str(tmp_path / "vllm.json"), *flags]
+    load = ["--concurrency", "2", "--requests", "4", "--prompt", "40", "--answer", "4"]
+    with served(quick(key="sk-right-secret")) as scene:
+        right = ["--header", "Authorization: Bearer sk-right-secret"]
+        assert main(["bench", scene.url, *load, *right, *more]) == 0
+        wrong = ["--header", "Authorization: Bearer sk-wrong-secret", "--no-journal"]
+        assert main(["bench", scene.url, *load, *wrong]) == 2  # the probe says what the server answered
+        assert main(["bench", scene.url, *load, *wrong, "--no-probe", "--model", "m", "--json"]) == 1
+    said = capsys.readouterr()
+    assert "HTTP 401" in said.err
+    texts = [said.out, said.err, *(path.read_text() for path in tmp_path.iterdir())]
+    assert len(texts) == 2 + len(files) + 2
+    assert not any("secret" in text for text in texts)

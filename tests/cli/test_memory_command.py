@@ -165,3 +165,10 @@ def test_a_batch_answers_every_line_in_order(capsys: pytest.CaptureFixture[str],
 def test_a_bad_line_is_an_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str, field: str) -> None:
     (answer,) = batch(capsys, tmp_path, line)
     assert field in answer["error"]["field"] or field in answer["error"]["message"]
+
+
+def test_explain_counts_at_the_mean_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """A request of 3,000 tokens takes 188 blocks of 16; the sentence above is about those."""
+    _code, out, _err = run(capsys, *H100, "--explain", "--mean-tokens", "3000")
+    assert "149 requests of 3,000 tokens on average" in out
+    assert "requests of 3,000: 28,136 blocks / 188 = 149.66" in out

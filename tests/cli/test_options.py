@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from bide.cli.options import Quantity, deployment_options, explain_option, json_option, output_option
+from bide.cli.options import Quantity, Whole, deployment_options, explain_option, json_option, output_option
 from bide.errors import BadInput
 from bide.units import parse_seconds
 
@@ -66,3 +67,42 @@ def test_sizes_and_times_that_cannot_be_read_name_the_flag() -> None:
     with pytest.raises(BadInput, match=r"^within: got 'soon'"):
         parse("--within", "soon")
     assert parse("--within", "50ms")["within"] == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--tp", "two"), "tp: got 'two'; allowed: a whole number"),
+        (("--tp", "1.5"), "tp: got '1.5'; allowed: a whole number"),
+        (("--gpu-memory-utilization", "0,9"), "allowed: a number such as 0.9 or 12. With a decimal point: 0.9"),
+        (("--gpu-memory-utilization", "90%"), "As a share: 0.9"),
+        (("--max-model-len", "1,5k"), "With a decimal point: 1.5k"),
+        (("--gpu", "h100", "--gpu", "l4"), "gpu: got 'h100, l4'; allowed: one GPU here. `bide curve` takes several"),
+        (("--gpu", "h100,l4"), "gpu: got 'h100,l4'; allowed: one GPU here"),
+    ],
+)
+def test_a_value_that_cannot_be_read_says_what_can_and_the_likely_fix(args: tuple[str, ...], said: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        parse(*args)
+    assert said in str(caught.value)
+
+
+def test_whole_numbers_have_limits() -> None:
+    kind = Whole(1, 100_000_000)
+    assert kind.convert(" 12 ", None, None) == 12
+    with pytest.raises(BadInput, match=r"got '1k'; allowed: a whole number from 1 to 100,000,000. Without letters"):
+        kind.convert("1k", None, None)
+    with pytest.raises(BadInput, match="a whole number, 0 or more"):
+        Whole(0).convert("-1", None, None)
+
+
+def test_several_gpus_are_repeated_or_have_commas() -> None:
+    seen: dict[str, Any] = {}
+
+    @click.command()
+    @partial(deployment_options, several_gpus=True)
+    def command(deployment: dict[str, Any]) -> None:
+        seen.update(deployment)
+
+    CliRunner().invoke(command, ["--gpu", "h100-sxm,l40s", "--gpu", "l4"], catch_exceptions=False)
+    assert seen["gpu"] == ("h100-sxm", "l40s", "l4")

@@ -166,7 +166,7 @@ def test_flags_take_the_place_of_the_files_values(
     [
         (["--gpu", "h10"], "error: --gpu: got 'h10'"),
         (["--max-gpus", "0"], "error: --max-gpus: got 0"),
-        (["--max-gpus", "two"], "not a valid integer"),
+        (["--max-gpus", "two"], "max_gpus: got 'two'; allowed: a whole number"),
         (["--peak-rps", "-3"], "error: --peak-rps: got -3"),
         (["--margin", "0"], "error: --margin: got 0"),
         (["--patience", "5s"], "error: --patience: got '5s'"),

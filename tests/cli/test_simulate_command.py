@@ -104,7 +104,7 @@ def test_requests_and_reports_are_written_by_suffix(trace: str, tmp_path: Path) 
         (["--max-tokens", "5"], "max_tokens"),
         (["--link-latency", "1ms"], "link_latency"),
         (["--rate", "2", "--scale", "2"], "scale"),
-        (["--rate", "2", "--concurrency", "2"], "concurrency"),
+        (["--rate", "2", "--concurrency", "2"], "rate"),
         (["--prefill-replicas", "2"], "decode_replicas"),
         (["--think-time", "2s"], "think_time"),
         (["-o", "out.txt"], "output"),

@@ -227,6 +227,9 @@ def test_every_model_is_reachable_by_flags_and_its_bytes_by_the_seed(
         (("sample", *FIGURES, "-o", "x.csv", "--added", "5"), "nothing without --turns"),
         (("sample", *FIGURES, "-o", "x.csv", "--correlation", "2"), "correlation: got 2.0"),
         (("sample", *FIGURES, "-o", "x.csv"), "rps: missing"),
+        (("sample", AZURE, "-o", "x.csv", "--rps", "0"), "a number above 0, at most 1,000,000,000"),
+        (("sample", AZURE, "-o", "x.csv", "--rps", "1,5"), "With a decimal point: 1.5"),
+        (("describe", AZURE, "--tokenizer", "nowhere"), "tokenizer: got 'nowhere'"),
     ],
     ids=lambda value: " ".join(value)[-30:] if isinstance(value, tuple) else "",
 )

@@ -66,7 +66,7 @@ def test_the_card_decides_the_batch_limits() -> None:
     ("make", "gpu", "block"),
     [
         (served.llama_3_8b, "h100-sxm", 16),
-        (served.deepseek_v3, "h200-sxm", 64),
+        (served.deepseek_v3, "h200-sxm", 16),
         (served.deepseek_v3, "mi300x", 16),
         (lambda: served.deepseek_v3(sparse=True), "mi300x", 64),
         (served.deepseek_v4_pro, "h200-sxm", 256),

@@ -224,3 +224,9 @@ def test_any_name_is_a_gpu_or_one_clear_error(name: object) -> None:
 def test_word_order_does_not_matter() -> None:
     orders = itertools.permutations(["h100", "80gb", "sxm", "nvidia"])
     assert {find_gpu(" ".join(words)).id for words in orders} == {"h100-sxm"}
+
+
+@pytest.mark.parametrize("name", ["NVIDIA H100 80GB HBM3 MIG 3g.40gb", "h100 1g.10gb"])
+def test_a_slice_of_a_card_is_told_what_to_do(name: str) -> None:
+    with pytest.raises(UnknownName, match="MIG slices"):
+        find_gpu(name)

@@ -67,3 +67,23 @@ def test_a_path_that_is_no_model_is_named() -> None:
 @pytest.mark.parametrize("indices", [(), (0,), (0, 1, 2), (3, 7, 11), (0, 0, 1, 1), (5, 3), (1, 2, 4, 8, 9, 10)])
 def test_ranges_round_trip(indices: tuple[int, ...]) -> None:
     assert from_ranges(to_ranges(indices)) == indices
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("gemma-3-27b-it", 131_072),
+        ("llama-2-13b", 4096),
+        ("llama-2-70b", 4096),
+        ("qwen2.5-72b-instruct", 32_768),
+    ],
+)
+def test_the_longest_context_is_the_published_checkpoints(name: str, tokens: int) -> None:
+    assert load_model(name).max_context_tokens == tokens
+
+
+def test_qwen3_32b_is_its_fp8_copy_without_the_quantisation() -> None:
+    # Qwen3-32B's card: 32.8 B parameters, 64 layers with 8 KV heads
+    plain, fp8 = load_model("qwen3-32b"), load_model("qwen3-32b-fp8")
+    assert (plain.quantisation, plain.parameters) == (None, 32_762_123_264)
+    assert (plain.tensors, plain.groups) == (fp8.tensors, fp8.groups)

@@ -29,11 +29,16 @@ GPUS = sorted(all_gpus(), key=lambda gpu: gpu.usable_bytes)
 
 
 def answers(model: str, gpu: str) -> Iterator[tuple[Memory, Memory]]:
-    """The memory with the model's own cache and with an fp8 one, for each engine and tp that takes the model."""
+    """The memory with the model's own cache and with an fp8 one, for each engine and tp that takes the model.
+
+    In blocks of the same size: kernels for an fp8 cache may ask for larger ones.
+    """
     for (engine, version), tp in product(ENGINES, (1, 8)):
         raw = {"model": model, "gpu": gpu, "engine": engine, "engine_version": version, "tp": tp}
         try:
-            yield memory_of(Deployment.resolve(raw)), memory_of(Deployment.resolve({**raw, "kv_dtype": "fp8"}))
+            own = Deployment.resolve(raw)
+            fp8 = Deployment.resolve({**raw, "kv_dtype": "fp8", "block_size": own.block_size})
+            yield memory_of(own), memory_of(fp8)
         except BadInput as error:
             assert (error.field, tp) == ("tp", 8)
 

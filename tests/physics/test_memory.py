@@ -11,6 +11,7 @@ from bide.facts.model import Model, Tensor
 from bide.facts.models import load_model
 from bide.physics.cautions import cautions
 from bide.physics.memory import memory_of
+from bide.physics.memory_dict import memory_dict
 from bide.units import GB, GIB
 
 POOL = 53 * GB
@@ -110,6 +111,12 @@ def test_a_model_that_does_not_fit_has_no_pool() -> None:
 def test_a_latent_cache_is_said_to_be_copied_over_tp() -> None:
     deployment = Deployment.resolve({"model": "deepseek-v3", "gpu": "h200-sxm", "tp": 8})
     assert any("copied to every tensor-parallel rank" in text for text in cautions(memory_of(deployment)))
+
+
+def test_a_replica_holds_what_all_its_groups_hold() -> None:
+    deployment = Deployment.resolve({"model": "llama-3.1-8b", "gpu": "h100-sxm", "dp": 4})
+    (found,) = memory_dict(memory_of(deployment), (8192,))["concurrency"]  # type: ignore[misc]
+    assert found["replica_requests"] == 4 * found["requests"]
 
 
 def test_windows_are_said_to_make_printed_tokens_no_capacity() -> None:

@@ -125,6 +125,13 @@ def test_capture_sizes_follow_the_batch() -> None:
     assert capture_sizes(64) == 19
 
 
+def test_more_sizes_are_captured_on_blackwell() -> None:
+    # 1, 2, 4, 8 to 248 by 8, 256 to 1,024 by 16: 3 + 31 + 49 against 51 to 512
+    graphs = {gpu: sized(served.qwen_3_8b, 15, 150, "0.33.0", gpu=gpu).terms.graphs for gpu in ("b200-sxm", "h200-sxm")}  # type: ignore[arg-type]
+    assert "x 83 / 51" in graphs["b200-sxm"].how
+    assert "x 51 / 51" in graphs["h200-sxm"].how
+
+
 def test_a_routed_token_passes_its_own_experts() -> None:
     # 4 experts x (gate, up and their product of 14,336)
     assert feed_forward_width(served.gpt_oss_20b()) == 4 * 3 * 14_336

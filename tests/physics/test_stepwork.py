@@ -177,3 +177,51 @@ def test_a_deployment_without_a_gpu_has_no_steps() -> None:
 
 def test_a_bare_read() -> None:
     assert KvRead(10.0, (), 5.0).mean_bytes(100, 20) == 1105.0
+
+
+def test_ranks_on_several_nodes_send_over_the_network() -> None:
+    # H100: 450 GB/s in a node of 8, 50 GB/s a GPU between them. Rings use the networks of all 8: 400 GB/s.
+    within, across = amounts("llama-3.1-405b", tp=8), amounts("llama-3.1-405b", tp=16)
+    assert across.sum_bytes == within.sum_bytes * 450 / 400
+    # Half of what is exchanged leaves the node, at a ninth of the speed: 1 / 2 + 9 / 2 = 5 times
+    found = amounts("deepseek-v3", "h100-sxm", dp=16, ep=16)
+    reached = 16 * (1 - (1 - 1 / 16) ** 8) * 15 / 16
+    assert found.exchange_bytes == pytest.approx(5 * 2 * reached * 58 * 7168 * 2)
+
+
+def test_a_draft_reads_its_layer_and_the_head_again() -> None:
+    # DeepSeek-V3's head: 129,280 x 7,168 in bf16, an eighth on each of 8 ranks
+    plain, drafting, twice = (amounts("deepseek-v3", "h200-sxm", tp=8, speculative_tokens=k) for k in (0, 1, 2))
+    head_bytes = 129_280 * 7168 * 2 / 8
+    more = drafting.dense_bytes - plain.dense_bytes
+    assert head_bytes < more < head_bytes + 0.1 * plain.dense_bytes
+    assert twice.dense_bytes - plain.dense_bytes == pytest.approx(2 * more)
+    # one of 58 layers with experts more
+    assert drafting.expert_bytes == pytest.approx(plain.expert_bytes * 59 / 58)
+    assert (drafting.layers, drafting.moe_layers) == (62, 59)
+    # logits of the token, of the draft that is checked, and of the draft that is made
+    assert drafting.head_flops == 3 * plain.head_flops
+
+
+def test_a_drafter_apart_is_not_counted() -> None:
+    plain, drafting = amounts("llama-3.1-8b"), amounts("llama-3.1-8b", speculative_tokens=3)
+    assert (drafting.dense_bytes, drafting.layers) == (plain.dense_bytes, plain.layers)
+    assert drafting.head_flops == 4 * plain.head_flops
+
+
+def test_a_window_wider_than_prompts_is_counted_by_pairs() -> None:
+    # Phi-4 mini: 32 layers with windows of 262,144 tokens, 24 heads of 128; a token does not meet a whole window
+    found = amounts("phi-4-mini-instruct")
+    assert found.pair_flops == 32 * 24 * 512
+    assert found.flops_16bit < 2 * 4e9
+    # Mistral 7B's 4,096 are outgrown: for each token a whole one, 32 layers x 32 heads x 512 x 4,096
+    plain = amounts("mistral-7b")
+    assert plain.pair_flops == 0
+    assert plain.flops_16bit == pytest.approx(2 * 6.98e9 + 32 * 32 * 512 * 4096, rel=0.001)
+
+
+def test_compressed_attention_meets_a_window_and_a_state_of_several_tokens() -> None:
+    # DeepSeek V4 Pro: 128 heads, keys and values of 512 in one; 61 layers, of which 2 compress nothing
+    found = amounts("deepseek-v4-pro", "b200-sxm", tp=8)
+    assert found.pair_flops > 0
+    assert found.kv_byte_flops > 0

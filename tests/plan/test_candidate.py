@@ -186,3 +186,12 @@ def test_engines_are_simulated_with_what_their_schedulers_do_otherwise() -> None
     vllm, sglang, tensorrt = (found.setup.config for found in made if isinstance(found, Candidate))
     assert [config.prompts_alone for config in (vllm, sglang, tensorrt)] == [False, True, False]
     assert [config.reserved_output_tokens for config in (vllm, sglang, tensorrt)] == [0, 0, 100]
+
+
+def test_a_split_that_the_heads_do_not_allow_is_turned_down_in_a_whole_sentence() -> None:
+    heads = {"hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4}
+    asked = Service("chat", from_config(LLAMA | heads, "mine"), workload(1000, 100), Traffic(1.0), PATIENCE, {})
+    tried = candidates(asked, Hardware((find_gpu("h100-sxm"),), 8), profile())
+    reasons = {found.reason for found in tried if isinstance(found, Rejection)}
+    assert any("28 attention heads" in reason for reason in reasons)
+    assert all(reason.endswith(".") for reason in reasons)

@@ -236,7 +236,7 @@ def test_candidates_travel_to_other_processes() -> None:
 
 def test_the_frontier_never_costs_more_for_more_patience() -> None:
     found = patient().services[0]
-    for points in (found.frontier, found.streaming):
+    for points in (found.frontier, found.streaming, usual().services[0].together):
         costs = [np.inf if point.usd_per_month is None else point.usd_per_month for point in points]
         assert costs == sorted(costs, reverse=True)
     asked = next(point for point in found.frontier if point.seconds == 8.0)

@@ -70,6 +70,11 @@ def test_the_example_is_a_good_file() -> None:
         (service("patience", {"e2e_p0": "5s"}), "services[0].patience.e2e_p0", "from 1 to 99.9"),
         (service("patience", {"e2e_p100": "5s"}), "services[0].patience.e2e_p100", "ttft_p95"),
         (service("patience", {"latency_p95": "5s"}), "services[0].patience.latency_p95", "ttft, tpot, itl or e2e"),
+        (
+            service("patience", {"e2e_p95": 1, "5s": None}),
+            "services[0].patience.5s",
+            "write 1.5s, not 1,5s",
+        ),  # {e2e_p95: 1,5s}
         (service("patience", {"e2e_95": "5s"}), "services[0].patience.e2e_95", "Did you mean e2e_p95"),
         (
             service("patience", {"e2e_p95": "5s", "e2e_p95.0": "6s"}),
@@ -198,9 +203,9 @@ def test_the_line_of_an_unknown_key_is_its_own(write: Callable[..., Path]) -> No
         ("services: " + "[" * 50_000, "at most 12 levels"),
         ("--- a\n--- b\n", "a YAML file"),
         ("services: \x00\n", "(line 1)"),
-        ("services:\n\t- name: chat\n", "(line 2) indent with spaces"),
-        ("services:\n  - {trace: *.csv}\n", "(line 2) text that begins with * or & is put in quotes"),
-        ("services:\n  - name: chat: big\n", "(line 2) text with a colon and a space in it is put in quotes"),
+        ("services:\n\t- name: chat\n", "(line 2); indent with spaces"),
+        ("services:\n  - {trace: *.csv}\n", "(line 2); text that begins with * or & is put in quotes"),
+        ("services:\n  - name: chat: big\n", "(line 2); text with a colon and a space in it is put in quotes"),
     ],
 )
 def test_a_file_that_is_no_service_file_is_one_error(tmp_path: Path, text: str, said: str) -> None:
@@ -214,7 +219,7 @@ def test_a_file_that_is_no_service_file_is_one_error(tmp_path: Path, text: str, 
 def test_a_file_in_another_encoding_says_which_is_read(tmp_path: Path) -> None:
     path = tmp_path / "service.yaml"
     path.write_bytes("services:\n  - name: café\n".encode("latin-1"))
-    with pytest.raises(BadInput, match=r"\(line 2\) save it as UTF-8"):
+    with pytest.raises(BadInput, match=r"\(line 2\); save it as UTF-8"):
         read_question(path)
 
 

@@ -225,3 +225,10 @@ def test_an_assumption_says_which_curves_make_it_unless_all_do() -> None:
     assert "max_num_seqs = 1024 on h100-sxm" in lines
     assert "max_num_seqs = 256 on l4" in lines
     assert "block_size = 16," in lines
+
+
+def test_with_drafts_the_time_between_steps_is_told_from_that_of_a_token() -> None:
+    plain = curve()
+    drafting = replace(plain, deployment=replace(plain.deployment, speculative_tokens=2))
+    assert not any("With drafts" in text for text in notes(told(plain)))
+    assert any("With drafts" in text for text in notes(told(drafting)))

@@ -57,3 +57,17 @@ def test_a_state_model_says_bytes_a_request() -> None:
 
 def test_requests_are_never_rounded_up() -> None:
     assert (count(197.99), count(0.99), count(9.99)) == ("197", "0.9", "9.9")
+
+
+def test_what_each_gpu_keeps_is_said_of_windows_and_states_too() -> None:
+    # Mistral 7B: 32 layers, 8 heads of 128 in windows; two ranks have four heads each
+    windows = memory_of(Deployment.resolve({"model": "mistral-7b", "gpu": "l4", "tp": 2}))
+    assert dict(figures(windows, 8192))["KV cache"].endswith("on each GPU 64 KiB a token")
+
+
+def test_data_parallel_groups_are_counted_together_at_the_end() -> None:
+    raw: dict[str, object] = {"model": "deepseek-v3", "gpu": "h200-sxm", "dp": 8, "ep": 8}
+    memory = memory_of(Deployment.resolve(raw))
+    alone, every = memory.fit(8192).requests, memory.replica_requests(8192).mid
+    assert lines(**raw).endswith(f"= {alone:.2f}\n  x 8 data-parallel groups = {every:.2f}")
+    assert "data-parallel" not in lines(model="llama-3.1-8b", gpu="h100-sxm")

@@ -9,6 +9,7 @@ from bide.plan.findings import Reading, Row
 from bide.plan.question import Goodput, Measure
 from bide.report.plan_asked import Asked
 from bide.report.plan_ladders import mark, verdict
+from bide.report.words import span
 from bide.simulate.operating import Bound
 
 E2E = Measure("e2e", 95.0)
@@ -45,3 +46,9 @@ def test_the_goodput_counts_and_what_is_only_shown_does_not() -> None:
 
 def test_its_colour_is_that_of_a_no() -> None:
     assert mark(met=False, surely=False) == "no"
+
+
+def test_a_narrow_range_has_a_digit_more() -> None:
+    assert span(Interval(1.02, 1.03, 1.04)) == "1.03 s (1.02 to 1.04)"
+    assert span(Interval(0.98, 1.03, 1.04)) == "1 s (0.98 to 1)"
+    assert span(Interval(0.05, 0.05, 0.05)) == "50 ms (50 to 50)"

@@ -46,6 +46,7 @@ def test_it_says_what_was_measured_and_that_nothing_was_simulated(made: Plan) ->
     assert "The fleet was not simulated whole" in text
     assert "The times of chat are measured, not predicted" in text
     assert "predictions of a model" not in text
+    assert "What was measured is the only candidate: nothing was simulated." in text
 
 
 def test_every_load_is_a_line_with_its_verdict(made: Plan) -> None:

@@ -12,6 +12,7 @@ import yaml
 
 from bide.plan.answer import Plan
 from bide.plan.as_dict import plan_dict
+from bide.plan.rejection import Rejection
 from bide.plan.search import plan
 from bide.plan.service_file import read_question
 from bide.plan.sharing import SharedFleet
@@ -106,7 +107,7 @@ def test_where_the_choice_is_never_sure_what_would_be_is_named(met: Plan) -> Non
     found = replace(met, services=(replace(service, chosen=unsure, others=(other,)),))
     text = plan_text(found, 1000)
     assert "not even 64 GPUs in such replicas are enough (40 in replicas of h100-sxm" in text
-    assert "would be, for chat)" in text
+    assert ", $86,140 a month, would be, for chat)" in text  # 40 x $2.95 x 730
     assert "> 64" in text
 
 
@@ -167,11 +168,66 @@ def test_the_frontier_marks_what_was_asked_and_names_what_streaming_saves(whole:
     assert "Streamed, with the first token within 1 s (TTFT p95)" in text
 
 
+def test_what_a_second_saved_is_told_of_those_before_the_limit(whole: Plan) -> None:
+    table = plan_text(whole, 1000).split("E2E p95   GPUs, likely")[1]
+    assert "saved per second" in table.splitlines()[0]
+    assert "more saves" not in plan_text(whole) + plan_html(whole)
+
+
+def test_all_limits_together_are_lengthened_where_there_are_several(met: Plan, whole: Plan) -> None:
+    (service,) = met.services
+    assert [point.seconds for point in service.together] == [1.5, 2.0]
+    fewer = [replace(point, gpus=1, usd_per_month=100.0) for point in service.together]
+    text = plan_text(replace(met, services=(replace(service, together=tuple(fewer)),)), 2000)
+    assert "With all limits 1.5 times as long it takes 1 GPU (replicas of h100-sxm) and saves $" in text
+    assert "With all limits 2 times as long it takes 1 GPU" in text
+    asked = next(point for point in service.frontier if point.seconds == 1.0)
+    same = replace(met, services=(replace(service, together=(replace(asked, seconds=2.0),)),))
+    assert "All limits 2 times as long would save nothing." in plan_text(same, 2000)
+    assert "ll limits" not in plan_text(whole)
+
+
+def test_what_is_too_hasty_is_told_the_first_limit_that_can_be_kept(met: Plan) -> None:
+    (service,) = met.services
+    points = [replace(point, gpus=None) if point.seconds < 3 else point for point in service.frontier]
+    hasty = replace(met, services=(replace(service, chosen=None, frontier=tuple(points), together=()),))
+    assert "With 3 s (TTFT p95) it could be done on " in plan_text(hasty, 2000)
+
+
+def test_too_few_gpus_are_not_said_to_be_too_slow(met: Plan) -> None:
+    (service,) = met.services
+    for unit, said in (("GPUs", "on as many GPUs as are allowed."), ("s", "whatever the number of GPUs.")):
+        why = Rejection("h100-sxm", "needs 120.", 120, 16, unit, "")
+        refused = replace(service, chosen=None, rejections=(why,), frontier=())
+        assert f"No candidate keeps the patience{', ' if unit == 's' else ' '}{said}" in plan_text(
+            replace(met, services=(refused,)), 2000
+        )
+
+
+def test_a_step_with_nothing_but_a_table_has_its_title(met: Plan) -> None:
+    (service,) = met.services
+    asked = next(number for number, point in enumerate(service.frontier) if point.seconds == 1.0)
+    short = replace(service, frontier=service.frontier[: asked + 1], together=())
+    assert "  5 What would patience save:\n" in plan_text(replace(met, services=(short,)))
+
+
+def test_the_bill_can_be_multiplied_by_hand(met: Plan) -> None:
+    (service,) = met.services
+    assert service.chosen
+    assert service.chosen.cost
+    cost = replace(service.chosen.cost, gpus=3, price=replace(service.chosen.cost.price, usd_per_hour=0.805))
+    text = plan_text(replace(met, services=(replace(service, chosen=replace(service.chosen, cost=cost)),)), 2000)
+    assert "3 x $0.805 = $2.415 an hour, $1,763 a month of 730 hours" in text  # 2.415 x 730 = 1,762.95
+    many = replace(cost, gpus=24, price=replace(cost.price, usd_per_hour=4.89))
+    text = plan_text(replace(met, services=(replace(service, chosen=replace(service.chosen, cost=many)),)), 2000)
+    assert "24 x $4.89 = $117.36 an hour, $85,673 a month" in text
+
+
 def test_the_bill_says_what_it_comes_to_and_on_which_side_of_an_api_it_is(whole: Plan) -> None:
     text = plan_text(whole, 2000)
     assert f"{whole.gpus} x $2.95 = " in text
     assert whole.usd_per_month
-    assert f", ${whole.usd_per_month / 1000:.2f} a user" in text
+    assert f", ${whole.usd_per_month / 1000:.2f} a user a month" in text
     assert re.search(r"Owning pays from [\d.]+ requests/s on", text)
     assert "Energy: at most" in text
 
@@ -328,6 +384,7 @@ def test_json_has_the_five_steps(whole: Plan) -> None:
     (asked,) = [point for point in service["frontier"] if point["asked"]]
     assert (asked["measure"], asked["seconds"], asked["saved_gpus"]) == ("e2e_p95", 20.0, 0)
     assert {point["measure"] for point in service["streaming"]} == {"ttft_p95"}
+    assert service["together"] == []  # one limit
     assert service["verified"]["kept"]
     assert service["tried"]["candidates"] == 1
     assert asked["gpus_surely"] == service["chosen"]["gpus_surely"]

@@ -32,6 +32,15 @@ def test_users_share_one_list_and_the_place_that_is_free() -> None:
     assert run.queue_s == pytest.approx([0.0, 0.1, 0.1, 0.1, 0.1, 0.1])
 
 
+def test_users_begin_when_they_are_told_and_take_the_next_request_then() -> None:
+    """One place, answers of 0.3 s: who comes at 0.4 s takes the third request and waits for the second to end."""
+    rules = FleetRules(users=2, user_starts_s=(0.0, 0.4))
+    run = run_fleet(setup(), traffic(5, 1.0, output=3), rules)
+    assert run.table.arrival_s == pytest.approx([0.0, 0.3, 0.4, 0.6, 0.9])
+    with pytest.raises(BadInput, match="user_starts: got 1; allowed: a time for each"):
+        FleetRules(users=2, user_starts_s=(0.0,))
+
+
 @pytest.mark.parametrize("router", ["round-robin", "least-requests"])
 def test_no_more_are_under_way_than_there_are_users(router: str) -> None:
     given = traffic(500, 1.0, prompt=100)
@@ -84,7 +93,7 @@ def test_users_and_a_rate_exclude_each_other() -> None:
     trace = Trace(np.full(8, 10), np.full(8, 2), None, Source("made"))
     with pytest.raises(BadInput) as error:
         simulate_workload(deployment, trace, FleetRules(users=2), Ways(rate=3.0))
-    assert error.value.field == "concurrency"
+    assert (error.value.field, error.value.given) == ("rate", 3.0)
 
 
 def test_disaggregated_replicas_serve_users_as_well() -> None:

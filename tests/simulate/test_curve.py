@@ -159,6 +159,15 @@ def test_a_request_longer_than_the_limit_or_the_pool_is_warned_of() -> None:
     assert small.running_requests == 1
 
 
+def test_a_curve_says_what_would_keep_the_engine_from_starting() -> None:
+    # 131,072 tokens x 131,072 B are 16 GiB: more than an RTX 4090 has beside 15 GiB of weights
+    def warned(**raw: object) -> bool:
+        return any("will not start" in text for text in curve_of(deployed(gpu="rtx-4090", **raw), MIX).warnings)
+
+    assert warned()
+    assert not warned(max_model_len=8192)
+
+
 def test_a_record_without_a_version_is_of_an_unknown_one() -> None:
     bare, stated = deployed(), deployed(engine_version="0.33.0")
     assert point(bare, records=True).itl_s != point(bare).itl_s
@@ -265,3 +274,14 @@ def test_twice_the_gpus_shorten_the_response_by_far_less_than_half(clients: floa
     for after in (wider, second):
         assert after.e2e_s is not None
         assert 0.6 * before.e2e_s < after.e2e_s < before.e2e_s
+
+
+def test_an_open_loop_near_its_highest_rate_is_bound_by_its_places() -> None:
+    # an RTX 4090 has room for some twenty such requests, and prompts fill no step's budget
+    deployment = deployed(gpu="rtx-4090", max_model_len=8192)
+    highest = point(deployment, 0.01, "requests_per_s").highest_requests_per_s
+    assert point(deployment, 0.98 * highest, "requests_per_s").bound == "memory"
+    assert point(deployment, 0.3 * highest, "requests_per_s").bound not in ("memory", "max_num_seqs")
+    few = deployed(max_num_seqs=4)
+    highest = point(few, 0.01, "requests_per_s").highest_requests_per_s
+    assert point(few, 0.95 * highest, "requests_per_s").bound == "max_num_seqs"

@@ -124,7 +124,24 @@ def test_an_open_loop_runs_what_littles_law_says() -> None:
         served_s = found.e2e_s - found.queue_s
         assert found.requests_per_s == pytest.approx(rate)
         assert found.running == pytest.approx(rate * served_s, rel=0.03)
-        assert found.waiting == 0
+        assert found.waiting < 1e-3
+
+
+def test_one_place_is_a_queue_of_constant_service() -> None:
+    # One place, held for S = running / rate: M/D/1 waits rho S / (2 (1 - rho)), rho = rate x S; before its own steps
+    # begin a request waits as it does with room for all
+    for rate in (0.2, 0.5, 0.7):
+        found, roomy = opened(rate, slots=1.0), opened(rate)
+        rho = float(found.running[0])
+        wait_s = rho * (rho / rate) / (2 * (1 - rho))
+        assert found.ttft_s - roomy.ttft_s == pytest.approx(wait_s, rel=0.02)
+        assert found.waiting == pytest.approx(rate * wait_s)
+
+
+def test_many_places_are_waited_for_only_when_nearly_full() -> None:
+    highest = float(replicas().highest_rate[0])
+    waits = [float(opened(share * highest).waiting[0]) for share in (0.5, 0.8, 0.95)]
+    assert waits[0] < 0.01 < waits[1] < 1 < waits[2]
 
 
 def test_an_idle_open_loop_is_as_fast_as_one_client() -> None:

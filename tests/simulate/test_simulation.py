@@ -88,6 +88,13 @@ def test_the_verb_takes_a_trace_and_gives_a_table_and_a_dictionary() -> None:
         simulate_workload(_deployment(), trace, ways=Ways(slo={"itl": 1.0}))
 
 
+def test_a_simulation_says_what_would_keep_the_engine_from_starting() -> None:
+    trace = Trace(np.full(50, 100), np.full(50, 10), np.arange(50.0), Source("made"))
+    made = simulate_workload(_deployment(gpu="rtx-4090"), trace, ways=Ways(step_error=False))
+    assert any("will not start" in text for text in made.warnings)
+    assert made.to_dict()["warnings"] == list(made.warnings)
+
+
 def test_a_workload_file_is_drawn_from(tmp_path: Path) -> None:
     path = tmp_path / "chat.yaml"
     path.write_text("lengths: {prompt: {p50: 300, p95: 900}, output: 20}\narrivals: {kind: poisson, rps: 5}\n")

@@ -48,7 +48,7 @@ def test_the_summary_of_a_column() -> None:
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"first_token_s": [0.5, 2.25]}, "first_byte_s before sent_s"),
+        ({"first_token_s": [0.5, 2.25]}, "first_token_s before arrival_s"),
         ({"last_token_s": [1.2, 2.3]}, "before first_token_s"),
         ({"output_tokens": [1]}, "different lengths"),
         ({"colour": [1, 2]}, "no such column: colour"),

@@ -73,6 +73,9 @@ class PlannedAgenda:
             heapq.heappush(self._later, (end_ns + pause_ns, following))
 
     def shift(self, by_ns: int) -> bool:
+        """Not where a turn is due that follows an answer: it is not planned, and comes when it can."""
+        if self._later and self._later[0][0] == self.due_ns():
+            return False
         self._start_ns += by_ns
         return True
 

@@ -30,6 +30,8 @@ class Answer:
     content_ns: int = 0
     """The first output that is not reasoning; 0 where there was none."""
     finish: str = ""
+    finish_ns: int = 0
+    """When the event came that said why it ended; 0 where none did."""
     done: bool = False
     error: str = ""
     usage: Usage = field(default_factory=Usage)

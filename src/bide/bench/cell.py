@@ -11,7 +11,7 @@ import signal
 import threading
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bide.bench.agenda import Agenda, ClosedAgenda, PlannedAgenda
 from bide.bench.client import Client, Counts, Rules
@@ -62,6 +62,14 @@ class CellPlan:
     part: int = 0
     parts: int = 1
     scrape_s: float = 1.0
+
+    @property
+    def own_rules(self) -> Rules:
+        """With this process's share of `max_in_flight`."""
+        limit = self.rules.max_in_flight
+        if limit is None:
+            return self.rules
+        return replace(self.rules, max_in_flight=limit // self.parts + (self.part < limit % self.parts))
 
     def start_ns(self) -> int:
         """When the clock of a cell that begins now shows 0: a later sitting begins at its offset."""
@@ -114,6 +122,8 @@ def _turns(plan: CellPlan) -> tuple[dict[int, tuple[int, int]], set[int]]:
     last: dict[int, int] = {}
     turns: dict[int, tuple[int, int]] = {}
     for number, session in enumerate(demand.session.tolist()):
+        if number in plan.done:
+            continue  # the first turn that is left of a conversation comes when the trace says
         if session in last:
             pause_s = float(demand.think_s[number]) if demand.think_s is not None else 0.0
             turns[last[session]] = (number, int((pause_s if math.isfinite(pause_s) else 0.0) * NS))
@@ -127,7 +137,8 @@ def _closed(plan: CellPlan) -> Agenda:
     starts = [begin_ns + int(start * NS) for start in user_starts_s(load, plan.spread_s)]
     numbers: Iterator[int] = itertools.count() if load.requests is None else iter(range(load.requests))
     left = (number for number in numbers if number not in plan.done)
-    mine = (number for place, number in enumerate(left) if place % plan.parts == plan.part)
+    users = load.concurrency or 1  # dealt by users, that no process is left with more requests a user
+    mine = (number for place, number in enumerate(left) if place % users % plan.parts == plan.part)
     stop_ns = None if load.duration_s is None else int(load.duration_s * NS)
     return ClosedAgenda(starts[plan.part :: plan.parts], mine, int(load.think_s * NS), stop_ns)
 
@@ -135,19 +146,21 @@ def _closed(plan: CellPlan) -> Agenda:
 async def play_cell(plan: CellPlan, agree: Agree, keep: Keep, tick: Tick, flush: Callable[[], None]) -> Played:
     """Play this process's part. SIGINT ends it early: what was measured is kept, what is in flight is given up."""
     raise_open_files(65_536)
-    client = Client(plan.target, plan.target.address(), plan.rules, _nobody, Pump())
+    client = Client(plan.target, plan.target.address(), plan.own_rules, _nobody, Pump())
     client.start()
     recorder = Recorder(keep)
     agenda = agenda_of(plan)
     player = Player(client, agenda, plan.maker().message, recorder.take)
     played = Played(counts=client.counts)
+    poller = Poller(plan.target, client.address, plan.scrape_s)
     with _quiet_gc(), _interruptible(player, played):
         await _connected(client, plan)
+        is_told = plan.part == 0 and plan.scrape_s > 0 and await poller.once()
         recorder.start_ns = agree()
         agenda.begin(recorder.start_ns)
-        poller = Poller(plan.target, client.address, recorder.start_ns, plan.scrape_s)
+        poller.begin(recorder.start_ns)
         tasks = [asyncio.create_task(_tick(recorder, client, tick, flush))]
-        if plan.part == 0 and plan.scrape_s:
+        if is_told:
             tasks.append(asyncio.create_task(poller.poll()))
         watch = await player.play()
     played.lags_ns, played.cpu_s, played.wall_s = watch.stop()

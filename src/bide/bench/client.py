@@ -19,6 +19,9 @@ from bide.bench.wire import Connection
 _SWEEPS = 20
 """Timeouts are looked for so many times within one."""
 _SLOWEST_SWEEP_S = 0.1
+_RETRY_S, _MOST_DOUBLINGS = 0.25, 7
+"""Before the first further try of a request that failed; twice as long before each that follows, up to 32 s."""
+_NEVER_NS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +82,22 @@ class Client:
         await self._pool.preconnect(count)
 
     def submit(self, exchange: Exchange) -> None:
-        """Send now, or when there is room under `max_in_flight`."""
-        limit = self.rules.max_in_flight
-        if limit is not None and len(self._flying) >= limit:
+        """Send now, or when there is room under `max_in_flight` and whoever came before has been sent."""
+        if self._waiting or not self._has_room:
             self._waiting.append(exchange)
             self.counts.most_waiting = max(self.counts.most_waiting, len(self._waiting))
             return
         self._dispatch(exchange)
 
+    @property
+    def _has_room(self) -> bool:
+        limit = self.rules.max_in_flight
+        return limit is None or len(self._flying) < limit
+
     def _dispatch(self, exchange: Exchange) -> None:
         self._flying[exchange] = now_ns() + int(self.rules.timeout_s * NS)
         self.counts.most_in_flight = max(self.counts.most_in_flight, len(self._flying))
         self._pool.send(exchange)
-
-    def wants(self, exchange: Exchange) -> bool:
-        """Whether it is still to be sent."""
-        return exchange in self._flying
 
     def unconnected(self, exchange: Exchange, why: str) -> None:
         """No connection could be opened for it."""
@@ -139,13 +142,18 @@ class Client:
         exchange.end_ns = exchange.end_ns or now_ns()
         if status not in ("ok", "cancelled") and exchange.attempt < self.rules.retries and not self._closing:
             self.counts.retried += 1
-            self._again(exchange)
+            self._flying[exchange] = _NEVER_NS
+            self._loop.call_later(_RETRY_S * 2 ** min(exchange.attempt, _MOST_DOUBLINGS), self._retry, exchange)
             return
         exchange.status, exchange.error = status, self.target.hide(error)
         del self._flying[exchange]
         self.done(exchange)
-        if self._waiting and not self._closing:
+        while self._waiting and self._has_room and not self._closing:
             self._dispatch(self._waiting.popleft())
+
+    def _retry(self, exchange: Exchange) -> None:
+        if exchange in self._flying and not self._closing:
+            self._again(exchange)
 
     def _again(self, exchange: Exchange, fresh: bool = False) -> None:
         """Times count from the arrival, whatever is sent twice. `fresh`: over no connection that may be stale."""
@@ -168,11 +176,13 @@ class Client:
         self._loop.call_later(self._sweep_s, self._sweep)
 
     def _leave(self, exchange: Exchange) -> None:
-        """Read what has come and close the connection under a request."""
+        """Read what has come and close the connection under a request, or let it wait for none."""
         self._read(exchange)
         connection = exchange.connection
         if isinstance(connection, Connection) and connection.exchange is exchange:
             connection.abort()
+        else:
+            self._pool.forget(exchange)
 
     def cancel(self) -> None:
         """End every request that is in flight or waits; nothing is sent any more."""

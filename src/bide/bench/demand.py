@@ -37,6 +37,12 @@ class Demand:
         return len(self.prompt_tokens)
 
     @property
+    def requests_per_s(self) -> float:
+        """Of a trace at its times, on average; 0 where all of it comes at once."""
+        span_s = 0.0 if self.arrival_s is None else float(self.arrival_s[-1] - self.arrival_s[0])
+        return (len(self) - 1) / span_s if span_s > 0 else 0.0
+
+    @property
     def mean_output_tokens(self) -> float:
         return float(self.output_tokens.mean())
 

@@ -44,6 +44,14 @@ class Health:
         """False for a run that was killed before it could say how its client was."""
         return self.wall_s > 0
 
+    def joined(self, earlier: Health) -> Health:
+        """Of two sittings at one cell: the worse of each delay, and the sum of what adds up."""
+        added = ("cpu_s", "wall_s", "stalls", "shifted_s")
+        one, other = asdict(self), asdict(earlier)
+        return Health(
+            **{name: one[name] + other[name] if name in added else max(one[name], other[name]) for name in one}
+        )
+
     def spoils_tail(self, itl_p99_s: float) -> bool:
         """Whether lags that are seldom, and spoil no mean, are more than a tenth of the gaps that are seldom."""
         return self.lag_p99_s > LARGEST_SHARE * itl_p99_s

@@ -125,6 +125,10 @@ class CellNotes:
     outcomes: list[Outcome] = field(default_factory=list)
     closing: Closing | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        return self.closing is not None and not self.closing.interrupted
+
 
 @dataclass(slots=True)
 class Kept:

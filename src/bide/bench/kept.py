@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from bide.bench.asking import Ask
 from bide.bench.journal import CellNotes, Closing, Kept, read_journal
 from bide.bench.loads import Load
 from bide.bench.measure import Measured
-from bide.bench.objectives import knee
+from bide.bench.objectives import knee, parse_objectives, search
 from bide.bench.outcome import Outcome
 from bide.bench.result import Bench, Cell
 from bide.errors import BadInput
@@ -35,12 +36,25 @@ def asked_in(kept: Kept, journal: Path, field_name: str) -> Ask:
         raise BadInput(field_name, str(journal), _("a journal of `bide bench`"), hint) from error
 
 
-def closing_of(found: Measured, gap_s: tuple[float, ...]) -> Closing:
-    return Closing(found.health, found.counts, found.server, found.interrupted, gap_s)
+def closing_of(found: Measured, before: Closing, gap_s: tuple[float, ...]) -> Closing:
+    """Of a sitting and all before it: the client was as good as in the worst. The server's view is that of the last."""
+    health, counts = found.health.joined(before.health), dict(found.counts)
+    for name, count in before.counts.items():
+        here = counts.get(name, 0)
+        counts[name] = max(here, count) if name.startswith("most_") else here + count
+    return Closing(health, counts, found.server, found.interrupted, gap_s)
+
+
+def standing(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Without what an interruption gave up and a later sitting sent again."""
+    done = {each.number for each in outcomes if each.status != "cancelled"}
+    return [each for each in outcomes if each.status != "cancelled" or each.number not in done]
 
 
 def kept_cell(number: int, notes: CellNotes, ask: Ask) -> Cell:
-    return made_cell(number, notes.load, notes.outcomes, notes.closing or Closing(), ask, notes.asked_requests)
+    return made_cell(
+        number, notes.load, standing(notes.outcomes), notes.closing or Closing(), ask, notes.asked_requests
+    )
 
 
 def made_cell(
@@ -62,7 +76,48 @@ def made_cell(
     )
 
 
-def found_in(ask: Ask, cells: list[Cell]) -> dict[str, Any]:
+Play = Callable[[Load], Cell]
+
+
+class _Missing(Exception):
+    """A level that a journal does not hold to its end."""
+
+
+def found_by(ask: Ask, play: Play, first: Load, cells: Sequence[Cell]) -> dict[str, Any]:
+    """What playing all that was asked brings, the search from `first` on; `play` puts each level into `cells`."""
+    if ask.slo:
+        made = search(play, first, parse_objectives(ask.slo), ask.precision)
+        return {"slo": {"objectives": ask.slo, **made.to_dict()}}
+    for load in ask.loads:
+        if play(load).interrupted:
+            break
+    return found_in(ask, cells)
+
+
+def whole_run(kept: Kept, ask: Ask) -> Bench | None:
+    """The run of a journal in which nothing is missing, for which no server is asked; None where something is."""
+    cells: list[Cell] = []
+
+    def play(_load: Load) -> Cell:
+        notes = kept.cells.get(len(cells))
+        if notes is None or not notes.is_whole:
+            raise _Missing
+        cells.append(kept_cell(len(cells), notes, ask))
+        return cells[-1]
+
+    try:
+        found = found_by(ask, play, first_kept(kept, ask), cells)
+    except _Missing:
+        return None
+    return Bench(kept.settings, tuple(cells), found, read_notes(kept))
+
+
+def first_kept(kept: Kept, ask: Ask) -> Load:
+    """Where a search began, or is to begin."""
+    return kept.cells[0].load if 0 in kept.cells else ask.loads[0]
+
+
+def found_in(ask: Ask, cells: Sequence[Cell]) -> dict[str, Any]:
     best = knee(cells) if len(ask.loads) > 1 else None
     return {"knee": {"cell": best.number, "level": best.load.level}} if best else {}
 

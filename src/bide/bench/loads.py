@@ -86,7 +86,7 @@ def arrivals_s(load: Load, seed: int) -> Floats:
     assert load.rate is not None
     first = load.ramp_from if load.ramp_from is not None else load.rate
     mean_rate = (first + load.rate) / 2
-    count = load.requests if load.ramp_from is None and load.requests else round(mean_rate * (load.duration_s or 0))
+    count = _count(load, mean_rate)
     if count < 1:
         raise BadInput("duration", load.duration_s, _("long enough for one request"))
     gaps = _gaps(load.burstiness).draw(count, np.random.default_rng(seed))
@@ -95,6 +95,13 @@ def arrivals_s(load: Load, seed: int) -> Floats:
         return np.asarray(np.maximum(beats, 0.0) / load.rate)
     assert load.duration_s is not None
     return _ramped(np.maximum(beats, 0.0), first, load.rate, load.duration_s)
+
+
+def _count(load: Load, mean_rate: float) -> int:
+    """Requests until the time is over, or as many as were asked for: whichever is less."""
+    if load.duration_s is None:
+        return load.requests or 0
+    return min(round(mean_rate * load.duration_s), load.requests or MOST_REQUESTS)
 
 
 def _gaps(burstiness: float) -> Gaps:

@@ -81,9 +81,9 @@ def measure(plan: CellPlan, processes: int, journal: Journal, cell: int, watch: 
     else:
         from bide.bench.workers import play_together
 
-        def tick_of(start_ns: int) -> None:
+        def tick_of(start_ns: int, in_flight: int) -> None:
             journal.flush()
-            watch(_going(found.outcomes, 0, start_ns))
+            watch(_going(found.outcomes, in_flight, start_ns))
 
         parts = play_together(plan, processes, keep, tick_of)
     found.interrupted = any(part.interrupted for part in parts)

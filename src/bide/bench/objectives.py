@@ -139,7 +139,7 @@ def search(play: Callable[[Load], Cell], first: Load, objectives: Sequence[Objec
     best: Cell | None = None
     worst: Cell | None = None
     reasons: tuple[str, ...] = ()
-    level, least = first.level, first.level * _LEAST_SHARE
+    level, least = first.level, _least(first)
     for _cell in range(_MOST_CELLS):
         cell = play(_at(first, level))
         if cell.interrupted:
@@ -154,6 +154,13 @@ def search(play: Callable[[Load], Cell], first: Load, objectives: Sequence[Objec
             break
         level = following
     return Found(best, worst, reasons, False)
+
+
+def _least(load: Load) -> float:
+    """The lowest level that is tried: far below the first, but one with a request in it."""
+    share = load.level * _LEAST_SHARE
+    one = 1 / load.duration_s if load.kind == "open" and load.duration_s else 0.0
+    return max(share, min(one, load.level))
 
 
 def _most(load: Load) -> float:
@@ -181,6 +188,9 @@ def _next(best: Cell | None, worst: Cell | None, precision: float, whole: bool) 
 def _at(load: Load, level: float) -> Load:
     if load.kind == "closed":
         return replace(load, concurrency=round(level), requests=_scaled(load, level))
+    if load.kind == "replay" and load.duration_s:  # the trace over and over: faster, it would be over sooner
+        count = min(MOST_REQUESTS, max(1, round(level * load.duration_s)))
+        return replace(load, rate=level, requests=count)
     return replace(load, rate=level)
 
 

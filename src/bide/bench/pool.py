@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections import deque
 from typing import Protocol
@@ -17,9 +18,6 @@ _OPENING = 64
 
 class User(Owner, Protocol):
     """Whoever sends over the pool's connections."""
-
-    def wants(self, exchange: Exchange) -> bool:
-        """Whether it is still to be sent."""
 
     def unconnected(self, exchange: Exchange, why: str) -> None:
         """No connection could be opened for it."""
@@ -49,18 +47,24 @@ class Pool:
             connection = self._idle.pop()
             if not connection.closed:
                 connection.send(exchange)
+                exchange.reused = True  # idle, if never used: the server may have closed it just now
                 return
         self._unsent.append(exchange)
         self._open_more()
 
     def free(self, connection: Connection) -> None:
         """Send what waits over a connection that is free, or keep it."""
-        exchange = None if connection.closed else self._next_unsent()
-        if exchange is None:
+        if connection.closed or not self._unsent:
             self._idle.append(connection)
             return
+        exchange = self._unsent.popleft()
         exchange.new_connection = not connection.served
         connection.send(exchange)
+
+    def forget(self, exchange: Exchange) -> None:
+        """It is not to be sent any more, or later: no connection that opens meanwhile may take it."""
+        with contextlib.suppress(ValueError):
+            self._unsent.remove(exchange)
 
     def lost(self, connection: Connection) -> None:
         """It was closed while nothing was asked over it."""
@@ -102,16 +106,7 @@ class Pool:
         try:
             connection = await self._open()
         except OSError as error:
-            exchange = self._next_unsent()
-            if exchange is not None:
-                self._user.unconnected(exchange, str(error))
+            if self._unsent:
+                self._user.unconnected(self._unsent.popleft(), str(error))
             return
         self.free(connection)
-
-    def _next_unsent(self) -> Exchange | None:
-        """The first that still wants to be sent."""
-        while self._unsent:
-            exchange = self._unsent.popleft()
-            if self._user.wants(exchange):
-                return exchange
-        return None

@@ -68,11 +68,20 @@ class AnswerReader:
         """The body has ended."""
         for data in self._lines.flush():
             self._event(stamp_ns, data, b"")
+        self._end()
 
     def whole(self, stamp_ns: int, body: bytes) -> None:
         """A server that does not stream answered with one JSON object."""
         self._event(stamp_ns, body, b"")
         self.answer.done = not self.answer.error
+        self._end()
+
+    def _end(self) -> None:
+        """The one token of an answer without text (a special one, half a character) came with the reason of its end."""
+        answer = self.answer
+        if answer.usage.output_tokens == 1 and answer.finish_ns and not answer.chunk_ns:
+            answer.chunk_ns.append(answer.finish_ns)
+            answer.weights.append(0)
 
     def _event(self, stamp_ns: int, data: bytes, piece: bytes) -> None:
         if data == b"[DONE]":
@@ -111,7 +120,7 @@ class AnswerReader:
         if text and not answer.content_ns:
             answer.content_ns = stamp_ns
         if finish:
-            answer.finish = str(finish)
+            answer.finish, answer.finish_ns = str(finish), stamp_ns
             if finish in _BROKEN_ENDS:
                 self._fail(f"finish_reason {finish}")
         elif not counted and bool(text) == bool(answer.content_ns):

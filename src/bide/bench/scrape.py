@@ -7,7 +7,7 @@ import contextlib
 import math
 import re
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from bide.bench.clock import NS, now_ns
@@ -36,7 +36,7 @@ _SERVER_FACTS = (
     "speculative_algorithm",
     "schedule_policy",
 )
-"""Of SGLang's /get_server_info, which also holds keys: only these are kept."""
+"""Of SGLang's /server_info (formerly /get_server_info), which also holds keys: only these are kept."""
 _CACHE_FACTS = (
     "block_size",
     "cache_dtype",
@@ -70,10 +70,21 @@ class ServerView:
     samples: tuple[Sample, ...] = ()
 
     def grown(self, counter: str) -> float:
-        """By how much a counter grew from the first sample to the last; NaN where it is not told."""
-        if not self.samples:
+        """By how much a counter grew; NaN where it is never told.
+
+        One that is not there yet stands at 0, for SGLang shows some from their first count on; so does one that is
+        less than before: the server began anew.
+        """
+        values = [float(getattr(each, counter)) for each in self.samples]
+        told = [value for value in values if math.isfinite(value)]
+        if not told:
             return math.nan
-        return float(getattr(self.samples[-1], counter) - getattr(self.samples[0], counter))
+        before = values[0] if math.isfinite(values[0]) else 0.0
+        found = 0.0
+        for value in told:
+            found += value - before if value >= before else value
+            before = value
+        return found
 
     @property
     def hit_share(self) -> float:
@@ -86,7 +97,8 @@ class ServerView:
         return sum(found) / len(found) if found else math.nan
 
     def most(self, gauge: str) -> float:
-        return max((getattr(each, gauge) for each in self.samples), default=math.nan)
+        found = (getattr(each, gauge) for each in self.samples)
+        return max((value for value in found if math.isfinite(value)), default=math.nan)
 
     def to_dict(self) -> dict[str, Any]:
         """Columns; None for what is not told."""
@@ -147,8 +159,15 @@ def cache_facts(text: bytes) -> dict[str, str]:
     return {}
 
 
+def draft_facts(text: bytes) -> dict[str, str]:
+    """vLLM counts drafts only where it makes them, and has no other word for how."""
+    counter = b"vllm:spec_decode_num_draft_tokens_total"
+    found = any(True for _series_of in _series(b"\n" + text, counter))
+    return {"speculative_algorithm": counter.decode()} if found else {}
+
+
 def server_facts(said: dict[str, Any] | None) -> dict[str, Any]:
-    """What /get_server_info or /version says, less everything that could be a secret."""
+    """What /server_info or /version says, less everything that could be a secret."""
     return {name: said[name] for name in _SERVER_FACTS if said and isinstance(said.get(name), str | int | float)}
 
 
@@ -192,31 +211,38 @@ async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 @dataclass(slots=True)
 class Poller:
-    """Asks for /metrics every `every_s` seconds while a cell runs, until told to stop."""
+    """Asks for /metrics before a cell, every `every_s` seconds while it runs, and after it."""
 
     target: Target
     address: tuple[str, int]
-    start_ns: int
     every_s: float = 1.0
     engine: str = ""
-    samples: list[Sample] = field(default_factory=list)
+    _seen: list[tuple[int, Sample]] = field(default_factory=list)
+    _start_ns: int = 0
 
     async def once(self) -> bool:
-        """Whether the server told its state."""
+        """Whether there is a /metrics that tells something, be it only later."""
         text = await fetch(self.target, self.address, "/metrics")
         if text is None:
             return False
-        engine, sample = sample_of(text, (now_ns() - self.start_ns) / NS)
+        engine, sample = sample_of(text, 0.0)
         if engine:
             self.engine = engine
-            self.samples.append(sample)
-        return bool(engine)
+            self._seen.append((now_ns(), sample))
+        return True
+
+    def begin(self, start_ns: int) -> None:
+        """The cell's clock shows 0 at `start_ns`; what was seen before it was seen at that moment."""
+        self._start_ns = start_ns
 
     async def poll(self) -> None:
-        """Until cancelled, or until a server has none."""
-        while await self.once():
+        """Until cancelled; a time without an answer is left out, for a busy server has the most to tell."""
+        while True:
             await asyncio.sleep(self.every_s)
+            await self.once()
 
     @property
     def view(self) -> ServerView:
-        return ServerView(self.engine, tuple(self.samples))
+        times_s = [max(0, time_ns - self._start_ns) / NS for time_ns, _sample in self._seen]
+        samples = (replace(each, time_s=at) for at, (_time_ns, each) in zip(times_s, self._seen, strict=True))
+        return ServerView(self.engine, tuple(samples))

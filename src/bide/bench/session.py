@@ -14,15 +14,25 @@ from bide.bench.asking import Ask, demand_of, vocabulary_of
 from bide.bench.cell import CellPlan
 from bide.bench.demand import Demand
 from bide.bench.journal import SCHEMA, CellNotes, Closing, Journal, Kept, read_journal
-from bide.bench.kept import asked_in, closing_of, found_in, kept_cell, made_cell, read_notes
-from bide.bench.loads import Load
+from bide.bench.kept import (
+    asked_in,
+    closing_of,
+    first_kept,
+    found_by,
+    kept_cell,
+    made_cell,
+    read_notes,
+    standing,
+    whole_run,
+)
+from bide.bench.loads import MOST_USERS, Load
 from bide.bench.loop import run_on_loop
 from bide.bench.measure import Going, Measured, measure, processes_for
-from bide.bench.objectives import parse_objectives, search
+from bide.bench.objectives import parse_objectives
 from bide.bench.probe import Asker, Probe, probe
 from bide.bench.prompts import Fields, Sharing, Tokens
 from bide.bench.result import Bench, Cell
-from bide.bench.scrape import cache_facts, fetch, server_facts
+from bide.bench.scrape import cache_facts, draft_facts, fetch, server_facts
 from bide.bench.sitting import asked_requests, remaining, warmed_up
 from bide.bench.target import Target, is_here
 from bide.bench.words import Ribbon
@@ -51,12 +61,18 @@ def bench(target: Target, ask: Ask, journal: Path | None = None, watch: Watch = 
 
 
 def resume(target: Target, journal: Path, watch: Watch = _unwatched) -> Bench:
-    """Go on with a run that was cut off: cells that are whole stay, requests that are missing are sent."""
+    """Go on with a run that was cut off: cells that are whole stay, requests that are missing are sent.
+
+    Where nothing is missing no server is asked. Raises BadInput for another server or model than the journal's.
+    """
     kept = read_journal(journal)
     if kept.settings["url"] != target.shown:
         raise BadInput("url", target.shown, _("the server of the journal, {url}").format(url=kept.settings["url"]))
     ask = asked_in(kept, journal, "resume")
-    session = _begun(target, ask, kept.settings["salt"], watch)
+    whole = whole_run(kept, ask)
+    if whole is not None:
+        return whole
+    session = _begun(target, replace(ask, model=kept.settings["model"]), kept.settings["salt"], watch)
     session.kept = kept
     session.journal = Journal(journal, fresh=False)
     return session.run()
@@ -79,26 +95,20 @@ class Session:
 
     def run(self) -> Bench:
         """Every level, or the search; what was measured before an interruption is in the result."""
-        ask, found = self.ask, {}
         try:
-            if ask.slo:
-                made = search(self.play, self._first(), parse_objectives(ask.slo), ask.precision)
-                found = {"slo": {"objectives": ask.slo, **made.to_dict()}}
-            else:
-                for load in ask.loads:
-                    if self.play(load).interrupted:
-                        break
-                found = found_in(ask, self.cells)
+            found = found_by(self.ask, self.play, self._first(), self.cells)
         finally:
             self.journal.close()
         notes = (*read_notes(self.kept), *_journal_notes(self.journal))
         return Bench(self.settings, tuple(self.cells), found, notes)
 
     def _first(self) -> Load:
-        """Where a search begins: as asked, or at the rate of one request after another."""
-        load = self.ask.loads[0]
-        if load.kind != "open" or load.rate:
+        """Where a search begins: as asked, at a trace's own rate, or at the rate of one request after another."""
+        load = first_kept(self.kept, self.ask)
+        if load.level or not self.ask.slo:
             return load
+        if load.kind == "replay":
+            return replace(load, rate=max(0.01, demand_of(self.ask, load).requests_per_s))
         return replace(load, rate=max(0.01, 1 / max(1e-3, self._stay_s(demand_of(self.ask, replace(load, rate=1.0))))))
 
     def _stay_s(self, demand: Demand) -> float:
@@ -111,12 +121,11 @@ class Session:
         """Measure the next level, or take it from the journal, or what of it is missing there."""
         number = len(self.cells)
         notes = self.kept.cells.get(number)
-        plan = self._plan(number, load)
-        asked = asked_requests(plan)
-        if notes is not None and notes.closing is not None and not notes.closing.interrupted:
+        if notes is not None and notes.is_whole:
             cell = kept_cell(number, notes, self.ask)
         else:
-            cell = self._measured(number, plan, asked, notes)
+            plan = self._plan(number, notes.load if notes else load)
+            cell = self._measured(number, plan, asked_requests(plan), notes)
         self.cells.append(cell)
         return cell
 
@@ -131,11 +140,11 @@ class Session:
             processes, spared = self._processes(plan)
             found = measure(plan, processes, self.journal, number, lambda going: self.watch(number, plan.load, going))
             found.health = replace(found.health, spared_cores=spared)
-        gaps = (*(notes.closing or Closing()).gap_s, plan.offset_s) if notes else ()
-        closing = closing_of(found, gaps)
+        closed = (notes.closing if notes else None) or Closing()
+        closing = closing_of(found, closed, (*closed.gap_s, plan.offset_s) if notes else ())
         self.journal.write("cell_end", {"cell": number, **closing.to_dict()})
         self.journal.flush()
-        return made_cell(number, plan.load, [*before, *found.outcomes], closing, self.ask, asked)
+        return made_cell(number, plan.load, standing([*before, *found.outcomes]), closing, self.ask, asked)
 
     def _plan(self, number: int, load: Load) -> CellPlan:
         demand = demand_of(self.ask, load)
@@ -159,15 +168,18 @@ class Session:
         )
 
     def _processes(self, plan: CellPlan) -> tuple[int, int]:
-        """As asked; else what the expected load needs, and the cores that it leaves to a server on this machine."""
+        """As asked; else what the expected load needs, and the cores that it leaves to a server on this machine.
+
+        Never more than there are users, or requests in flight: each is of one process.
+        """
+        most = min(plan.rules.max_in_flight or MOST_USERS, plan.load.concurrency or MOST_USERS)
         if self.ask.processes is not None:
-            return self.ask.processes, 0
+            return min(self.ask.processes, most), 0
         stay_s = self._stay_s(plan.demand) if self.probed else plan.demand.mean_output_tokens * _USUAL_TPOT_S
-        per_s = plan.load.rate if plan.load.kind != "closed" else (plan.load.concurrency or 1) / max(stay_s, 1e-3)
-        if plan.demand.arrival_s is not None and len(plan.demand) > 1:
-            per_s = len(plan.demand) / max(1e-3, float(plan.demand.arrival_s[-1]))
-        per_s = per_s or 0.0
-        return processes_for(per_s * plan.demand.mean_output_tokens, per_s, is_here(self.target.address()[0]))
+        per_s = plan.demand.requests_per_s or plan.load.rate or (plan.load.concurrency or 1) / max(stay_s, 1e-3)
+        here = is_here(self.target.address()[0])
+        chosen, spared = processes_for(per_s * plan.demand.mean_output_tokens, per_s, here)
+        return min(chosen, most), spared
 
 
 def _journal_notes(journal: Journal) -> list[str]:
@@ -212,8 +224,9 @@ async def _looked(target: Target, ask: Ask, ribbon: Ribbon) -> tuple[Probe | Non
         server = server_facts(await asker.get("/version")) if ask.probe and ask.scrape_s else {}
         text = await fetch(target, target.address(), "/metrics") if ask.scrape_s else None
         if text and b"sglang:" in text:
-            server |= server_facts(await asker.get("/get_server_info"))
-        return probed, probed.model if probed else str(ask.model), server | cache_facts(text or b"")
+            server |= server_facts(await asker.get("/server_info") or await asker.get("/get_server_info"))
+        facts = server | cache_facts(text or b"") | draft_facts(text or b"")
+        return probed, probed.model if probed else str(ask.model), facts
     finally:
         await asker.close()
 

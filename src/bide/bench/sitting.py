@@ -15,11 +15,13 @@ _WARM_CONCURRENCY = 8
 
 
 def asked_requests(plan: CellPlan) -> int | None:
-    """How many requests the cell is to have; None where the time decides."""
+    """How many requests the cell is to have; None where the time decides, or may."""
     load = plan.load
     if load.kind == "replay":
         return len(plan.demand)
-    return load.requests if load.kind == "closed" else len(arrivals_s(load, plan.seed))
+    if load.kind == "closed":
+        return load.requests if load.duration_s is None else None
+    return len(arrivals_s(load, plan.seed))
 
 
 def warmed_up(plan: CellPlan, requests: int) -> Played:

@@ -8,9 +8,10 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from bide.errors import BadInput
 from bide.i18n import _
@@ -22,6 +23,8 @@ _HIDDEN = "***"
 _SHORTEST_SECRET = 4
 _CONNECT_S = 3.0
 _FIELDS = (("Accept", "*/*"), ("Accept-Encoding", "identity"), ("User-Agent", "bide"))
+_IN_PATHS = "/%!$&'()*+,;=:@~"
+"""What a path holds as it is (RFC 3986)."""
 _OWN_HEADERS = ("host", "content-length", "content-type", "transfer-encoding", "connection")
 
 
@@ -33,14 +36,19 @@ class Tls:
     ca_file: Path | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Raises BadInput for a file that holds no certificates."""
-        try:
-            made = ssl.create_default_context(cafile=self.ca_file)
-        except (OSError, ssl.SSLError) as error:
-            raise BadInput("ca", str(self.ca_file), _("a file of certificates (PEM)"), str(error)) from error
-        if not self.verify:
-            made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
-        return made
+        """One for all connections, for certificates take long to read. Raises BadInput for a file that holds none."""
+        return _context(self)
+
+
+@lru_cache(maxsize=8)
+def _context(tls: Tls) -> ssl.SSLContext:
+    try:
+        made = ssl.create_default_context(cafile=tls.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise BadInput("ca", str(tls.ca_file), _("a file of certificates (PEM)"), str(error)) from error
+    if not tls.verify:
+        made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,7 @@ class Target:
         secrets = {secret for _name, value in self.headers for secret in (value, value.rpartition(" ")[2])}
         for secret in sorted(secrets, key=len, reverse=True):
             if len(secret) >= _SHORTEST_SECRET:
-                text = text.replace(secret, _HIDDEN)
+                text = _without_beginning(text.replace(secret, _HIDDEN), secret)
         return text
 
     def address(self) -> tuple[str, int]:
@@ -93,6 +101,14 @@ class Target:
         addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
         open_ones = (each for each in addresses if len(addresses) == 1 or _listens(each, self.port))
         return next(open_ones, addresses[0]), self.port
+
+
+def _without_beginning(text: str, secret: str) -> str:
+    """`text`, which may have been cut in the middle of the secret, without what is left of that at its end."""
+    for length in range(len(secret) - 1, _SHORTEST_SECRET - 1, -1):
+        if text.endswith(secret[:length]):
+            return text[:-length] + _HIDDEN
+    return text
 
 
 def _listens(address: str, port: int) -> bool:
@@ -125,14 +141,21 @@ def target_of(
     text = url if "://" in url else f"http://{url}"
     try:
         parts = urlsplit(text)
+        host = _in_ascii(parts.hostname or "")
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError as error:
-        raise BadInput("url", "…", _("a URL such as http://localhost:8000"), str(error)) from error
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+        hint = "" if "@" in text else str(error)  # which may repeat a part of a password
+        raise BadInput("url", "…", _("a URL such as http://localhost:8000"), hint) from error
+    if parts.scheme not in ("http", "https") or not host:
         raise BadInput("url", parts.scheme + "://…", _("a URL such as http://localhost:8000"))
-    base, said = _base(parts.path)
+    base, said = _base(quote(parts.path, safe=_IN_PATHS))
     found = _headers(headers, unquote(parts.username or ""), unquote(parts.password or ""))
-    return Target(parts.scheme, parts.hostname, port, base, endpoint or said or "chat", found, tls or Tls())
+    return Target(parts.scheme, host, port, base, endpoint or said or "chat", found, tls or Tls())
+
+
+def _in_ascii(host: str) -> str:
+    """Raises ValueError for a name that cannot be one."""
+    return host if host.isascii() else host.encode("idna").decode()
 
 
 def _base(path: str) -> tuple[str, Endpoint | None]:
@@ -144,19 +167,26 @@ def _base(path: str) -> tuple[str, Endpoint | None]:
     return trimmed.removesuffix("/v1"), None
 
 
+def _sendable(value: str) -> bool:
+    """Whether it can stand in a header as it is (RFC 9110, 5.5)."""
+    return value.isprintable() and all(ord(letter) < 256 for letter in value)
+
+
 def _headers(given: Sequence[str], user: str, password: str) -> tuple[tuple[str, str], ...]:
     found = {}
     for text in given:
         name, colon, value = text.partition(":")
         name, value = name.strip(), value.strip()
         wrong = not colon or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum()
-        if wrong or not value.isprintable() or name.lower() in _OWN_HEADERS:
+        if wrong or not _sendable(value) or name.lower() in _OWN_HEADERS:
             allowed = _("NAME: VALUE, not one of {names}").format(names=", ".join(_OWN_HEADERS))
             raise BadInput("header", name if colon else _HIDDEN, allowed)
         found[name.lower()] = (name, value)
     if "authorization" not in found and user:
         token = base64.b64encode(f"{user}:{password}".encode()).decode()
         found["authorization"] = ("Authorization", f"Basic {token}")
-    elif "authorization" not in found and os.environ.get(KEY_VARIABLE):
-        found["authorization"] = ("Authorization", f"Bearer {os.environ[KEY_VARIABLE]}")
+    elif "authorization" not in found and (key := os.environ.get(KEY_VARIABLE, "").strip()):
+        if not _sendable(key):
+            raise BadInput(KEY_VARIABLE, _HIDDEN, _("a key of printable characters, without line ends"))
+        found["authorization"] = ("Authorization", f"Bearer {key}")
     return tuple(found.values())

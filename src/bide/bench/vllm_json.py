@@ -6,6 +6,7 @@ counts from when a request was sent, and so it does here; its TPOT leaves only o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,9 @@ _PERCENTS = (50, 90, 95, 99)
 
 
 def vllm_result(made: Bench, cell: Cell) -> dict[str, Any]:
-    """One object; a failed request has zeros and its error."""
+    """One object; a failed request has zeros and its error. What an interruption gave up is left out."""
     settings, load, summary = made.settings, cell.load, cell.summary
-    rows = sorted((row for row in cell.outcomes if row.sent_s is not None), key=lambda row: row.arrival_s)
+    rows = sorted((row for row in cell.outcomes if row.status != "cancelled"), key=lambda row: row.arrival_s)
     good = [row for row in rows if row.ok]
     duration_s = max((row.end_s or 0.0 for row in rows), default=0.0) - min(
         (row.arrival_s for row in rows), default=0.0
@@ -41,7 +42,7 @@ def vllm_result(made: Bench, cell: Cell) -> dict[str, Any]:
         "model_id": settings["model"],
         "tokenizer_id": ask["tokenizer"] or settings["model"],
         "num_prompts": len(rows),
-        "request_rate": load.rate if load.kind != "closed" and load.rate else "inf",
+        "request_rate": _request_rate(cell),
         "burstiness": load.burstiness if load.burstiness < 1e9 else "inf",
         "max_concurrency": load.concurrency,
         "duration": duration_s,
@@ -60,6 +61,14 @@ def vllm_result(made: Bench, cell: Cell) -> dict[str, Any]:
     }
 
 
+def _request_rate(cell: Cell) -> float | str:
+    """As asked; of a trace at its own times what came; of users none, which is infinite there."""
+    load, due_per_s = cell.load, cell.summary.due_per_s
+    if load.kind == "closed" or not (load.rate or math.isfinite(due_per_s)):
+        return "inf"
+    return load.rate or due_per_s
+
+
 def _columns(rows: Sequence[Outcome]) -> dict[str, Any]:
     return {
         "input_lens": [row.prompt_tokens for row in rows],
@@ -67,7 +76,7 @@ def _columns(rows: Sequence[Outcome]) -> dict[str, Any]:
         "ttfts": [_ttft_s(row) if row.ok else 0.0 for row in rows],
         "itls": [_gaps_s(row) if row.ok else [] for row in rows],
         "latencies": [_stay_s(row) if row.ok else 0.0 for row in rows],
-        "start_times": [row.sent_s or 0.0 for row in rows],
+        "start_times": [_start_s(row) for row in rows],
         "queue_times": [_queue_s(row) for row in rows],
         "generated_texts": ["" for _row in rows],
         "errors": ["" if row.ok else row.error or row.status for row in rows],
@@ -82,8 +91,13 @@ def _stay_s(row: Outcome) -> float:
     return row.chunk_s[-1] - (row.sent_s or 0.0)
 
 
+def _start_s(row: Outcome) -> float:
+    """When it was sent; what could not be had no wait in a queue."""
+    return row.arrival_s if row.sent_s is None else row.sent_s
+
+
 def _queue_s(row: Outcome) -> float:
-    return (row.sent_s or 0.0) - row.arrival_s
+    return _start_s(row) - row.arrival_s
 
 
 def _gaps_s(row: Outcome) -> list[float]:

@@ -24,11 +24,12 @@ from bide.i18n import _
 _CAUGHT = (signal.SIGINT, signal.SIGTERM)
 
 
-def play_together(plan: CellPlan, processes: int, keep: Keep, tick: Callable[[int], None]) -> list[Played]:
+def play_together(plan: CellPlan, processes: int, keep: Keep, tick: Callable[[int, int], None]) -> list[Played]:
     """Play the cell in worker processes; this one only writes down what they send.
 
-    `tick` is called twice a second with the time at which the cell's clock showed 0. An interruption ends the
-    workers, each of which then sends what it has. Raises BideError where a worker died before the load began.
+    `tick` is called twice a second with the time at which the cell's clock showed 0 and the requests in flight. An
+    interruption ends the workers, each of which then sends what it has. Raises BideError where a worker died before
+    the load began.
     """
     workers = _Workers()
     with workers.ended_by_signals():
@@ -36,7 +37,7 @@ def play_together(plan: CellPlan, processes: int, keep: Keep, tick: Callable[[in
         if workers.ready():
             start_ns = plan.start_ns()
             workers.begin(start_ns)
-            played = workers.hear(keep, lambda: tick(start_ns))
+            played = workers.hear(keep, lambda flying: tick(start_ns, flying))
         else:
             played = []
     workers.join()
@@ -86,9 +87,10 @@ class _Workers:
             with contextlib.suppress(OSError):  # died meanwhile: `hear` finds its end closed
                 end.send(start_ns)
 
-    def hear(self, keep: Keep, tick: Callable[[], None]) -> list[Played]:
+    def hear(self, keep: Keep, tick: Callable[[int], None]) -> list[Played]:
         """Everything that they send, until each has sent its last or died."""
-        played = []
+        played: list[Played] = []
+        flying: dict[object, int] = {}
         open_ends = list(self.ends)
         due_s = time.monotonic() + TICK_S
         while open_ends:
@@ -97,14 +99,17 @@ class _Workers:
                     said = pickle.loads(end.recv_bytes())  # type: ignore[union-attr]  # only connections were given
                 except (EOFError, OSError):
                     open_ends.remove(end)  # type: ignore[arg-type]  # as above
+                    flying.pop(end, None)
                     continue
                 if isinstance(said, Outcome):
                     keep(said)
+                elif isinstance(said, int):
+                    flying[end] = said
                 else:
                     played.append(said)
             if time.monotonic() >= due_s:
                 due_s = time.monotonic() + TICK_S
-                tick()
+                tick(sum(flying.values()))
         return played
 
     def join(self) -> None:
@@ -137,7 +142,7 @@ def _deaf() -> Iterator[None]:
 
 
 def _work(plan: CellPlan, end: Connection[Any, Any]) -> None:
-    """A worker's whole life: ready, start, outcomes, the end."""
+    """A worker's whole life: ready, start, outcomes and how many requests are in flight, the end."""
 
     def agree() -> int:
         end.send("ready")
@@ -149,5 +154,5 @@ def _work(plan: CellPlan, end: Connection[Any, Any]) -> None:
 
     # whoever started this one is gone: nobody wants to know
     with contextlib.suppress(EOFError, BrokenPipeError):
-        send(run_on_loop(play_cell(plan, agree, send, lambda _recorder, _flying: None, lambda: None)))
+        send(run_on_loop(play_cell(plan, agree, send, lambda _recorder, flying: send(flying), lambda: None)))
     end.close()

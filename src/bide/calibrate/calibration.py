@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,13 +18,14 @@ from bide.calibrate.law_fit import FittedLaw, fit_law, law_points
 from bide.calibrate.left_out import left_out_predictions, own_spread
 from bide.calibrate.log_rows import pool_bytes_of
 from bide.calibrate.logs import EngineLog, read_log
+from bide.calibrate.naming import named
 from bide.calibrate.own_fit import FittedTerm, fit_own, fitted_terms, own_problem, predictions
 from bide.calibrate.points import OBSERVED, Measured
-from bide.calibrate.runs import LeftOut, Usable, sorted_out
+from bide.calibrate.runs import LeftOut, Usable, judged, sorted_out
 from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.facts.gpus import UNLISTED
-from bide.i18n import _, ngettext
+from bide.i18n import _
 from bide.physics.own import Own, identity, pool_identity, with_own_pool
 from bide.physics.profile import Profile, load_profile, profile_dict
 from bide.simulate.cases import case_of, reached_of
@@ -132,7 +132,7 @@ def calibrate(
     return replace(
         made,
         deployment=deployment,
-        profile=_named(made.profile, deployment, len(usable), name),
+        profile=named(made.profile, deployment, [each.point for each in usable], name),
         unused=tuple(unused),
         log=read,
         warnings=warnings,
@@ -143,30 +143,12 @@ def _of_log(deployment: Deployment, base: Profile, own: Own, read: EngineLog | N
     """Nothing but what the log says."""
     if read is None:
         raise BadInput("results", None, _("a measured run, or --log"))
-    return Calibration(deployment, _named(replace(base, own=own), deployment, 0, name), base, log=read)
+    return Calibration(deployment, named(replace(base, own=own), deployment, [], name), base, log=read)
 
 
 def _why_none(unused: Sequence[LeftOut]) -> str:
     lines = [f"{each.run.source} ({each.run.name}): " + "; ".join(each.reasons) for each in unused]
     return _("no run can be used ({why}); --force uses those that have figures").format(why=" | ".join(lines[:3]))
-
-
-def _named(profile: Profile, deployment: Deployment, runs: int, name: str) -> Profile:
-    """With a name and a date of its own; the rest of the profile is as it was."""
-    gpu = deployment.gpu.id if deployment.gpu else "?"
-    today = datetime.now(UTC).date().isoformat()
-    made = profile.own
-    assert made is not None
-    said = ngettext("{n} run of {model} on {gpu}, {date}", "{n} runs of {model} on {gpu}, {date}", runs).format(
-        n=runs, model=deployment.model.name, gpu=gpu, date=today
-    )
-    text = said if runs else ""
-    return replace(
-        profile,
-        name=name or f"{deployment.model.name.rsplit('/', 1)[-1]} on {gpu}",
-        date=today,
-        own=replace(made, summary=text),
-    )
 
 
 def _fitted(usable: Sequence[Usable], base: Profile, own: Own, step_law: StepLawKind) -> Calibration:
@@ -184,28 +166,33 @@ def _fitted(usable: Sequence[Usable], base: Profile, own: Own, step_law: StepLaw
 
     found, held_out = fitted_terms(problem, logs), left_out_predictions(points, without)
     terms = {term.name: term.after for term in found}
-    made = replace(base, own=replace(own, terms=terms, spread=own_spread(points, held_out)))
+    made = replace(base, own=replace(own, terms=terms, spread=own_spread(_judged(usable), held_out)))
     columns = (predictions(problem, problem.prior), predictions(problem, logs), held_out)
     return Calibration(points[0].deployment, made, base, _point_fits(usable, *columns), terms=found)
 
 
 def _fitted_law(usable: Sequence[Usable], points: Sequence[Measured], base: Profile, own: Own) -> Calibration:
-    runs = [each.run for each in usable]
+    runs, whole = [each.run for each in usable], _judged(usable)
     found = fit_law(points, runs)
 
     def without(rows: NDArray[np.intp], rest: NDArray[np.intp]) -> Mapping[str, Floats]:
         kept = [int(row) for row in rest]
         law = fit_law([points[row] for row in kept], [runs[row] for row in kept], quick=True).law
-        some, theirs = [points[int(row)] for row in rows], [runs[int(row)] for row in rows]
+        some, theirs = [whole[int(row)] for row in rows], [runs[int(row)] for row in rows]
         made = replace(base, own=replace(own, law=law))
         return replay.predictions(some, theirs, lambda: _setup(points, made), law_points(law, some))
 
     held_out = left_out_predictions(points, without)
-    made = replace(base, own=replace(own, law=found.law, spread=own_spread(points, held_out)))
+    made = replace(base, own=replace(own, law=found.law, spread=own_spread(whole, held_out)))
     after = replay.predictions(points, runs, lambda: _setup(points, made), law_points(found.law, points))
     fits = _point_fits(usable, _before(points, runs, base), after, held_out)
     played = sum(replay.is_listed(run) for run in runs)
     return Calibration(points[0].deployment, made, base, fits, law=found, replayed=played)
+
+
+def _judged(usable: Sequence[Usable]) -> list[Measured]:
+    """The points with all that was measured: an interval is wanted of what no fit compares too."""
+    return [replace(each.point, observed=judged(each.run)) for each in usable]
 
 
 def _setup(points: Sequence[Measured], profile: Profile) -> ReplicaSetup:

@@ -15,7 +15,8 @@ from bide.facts.deployment import Deployment
 from bide.i18n import _, numeral
 
 Verdict = Literal["same", "beyond", "unknown", "given"]
-"""`same`: the intervals meet. `beyond`: they do not. `unknown`: neither side has one. `given`: the client set it."""
+"""`same`: the intervals meet. `beyond`: they do not. `unknown`: neither side has one, or a figure
+is of too few requests. `given`: the client set it."""
 METRICS = ("ttft", "tpot", "itl", "e2e", "requests_per_s", "output_tokens_per_s")
 _SAME_LEVEL = 0.03
 _OTHER_LENGTHS = 0.1
@@ -54,7 +55,7 @@ class Row:
     def verdict(self) -> Verdict:
         if self.given:
             return "given"
-        if self.a.low is None and self.b.low is None:
+        if (self.a.low is None and self.b.low is None) or self.a.few or self.b.few:
             return "unknown"
         (a_low, a_high), (b_low, b_high) = _ends(self.a), _ends(self.b)
         return "same" if a_low <= b_high and b_low <= a_high else "beyond"

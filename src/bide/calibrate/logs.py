@@ -100,6 +100,7 @@ _SAID: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("gpu_memory_utilization", r"\b(?:gpu_memory_utilization|mem_fraction_static)'?[=:] ?(0?\.\d+|1\.0)", float),
     ("gpu_memory_utilization", r"gpu_memory_utilization \((0?\.\d+|1\.0+)\)", float),
     ("kv_dtype", r"\bkv_cache_dtype'?[=:] ?'?([a-z0-9_]+)", str),
+    ("speculative_tokens", r"\bnum_spec_tokens=(\d+)", int),
     ("enforce_eager", r"\benforce_eager'?[=:] ?(True|False)", lambda text: text == "True"),
     ("async_scheduling", r"Asynchronous scheduling is (enabled|disabled)", lambda text: text == "enabled"),
     ("enable_prefix_caching", r"\benable_prefix_caching'?[=:] ?(True|False)", lambda text: text == "True"),

@@ -51,6 +51,8 @@ _LEAST = -25.0
 _STEP = 1e-3
 _MOVES = 1e-3
 _ENOUGH, _MOST_TURNS = 1e-5, 40
+_AT_END = 1e-3
+"""Of a term's logarithm below its end: it begins there, for the first step of all would end at it, as short as that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +140,10 @@ def fit_own(own: OwnProblem, start: Floats | None = None) -> Floats:
 
     moving = _moving(own)
     begin = (own.prior if start is None else start)[moving.free]
-    ends = np.maximum(own.ends[moving.free], own.prior[moving.free] + 1e-6)
+    ends = np.maximum(own.ends[moving.free], own.prior[moving.free])
     solved = least_squares(
         lambda part: _residuals(moving, part),
-        np.minimum(begin, ends - 1e-6),
+        np.where(begin > ends - _AT_END, ends, begin),
         method="dogbox",
         loss="soft_l1",
         f_scale=_ROBUST_FROM,

@@ -1,11 +1,12 @@
 """A measured run played again: the very requests that a client sent, through the simulator.
 
-Users that wait for their answers do so here too: their requests keep the order in which they were sent, not the times,
-which belong to the server that was measured. Everybody else's come when they were sent.
+Users that wait for their answers do so here too: they begin when they did, and their requests keep the order in which
+they were sent, not the times, which belong to the server that was measured. Everybody else's come when they were sent.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -65,7 +66,7 @@ def replay(run: Run, setup: ReplicaSetup) -> Replay | None:
     if not is_listed(run):
         return None
     sent, inside = _sent(run)
-    played = run_fleet(setup, _traffic(run, sent), _rules(run)).table
+    played = run_fleet(setup, _traffic(run, sent), _rules(run, sent)).table
     return Replay(sent, played, inside if inside.any() else np.ones(len(sent), dtype=np.bool_))
 
 
@@ -74,7 +75,7 @@ def simulated(run: Run, setup: ReplicaSetup) -> Simulation | None:
     if not is_listed(run):
         return None
     sent, _inside = _sent(run)
-    return simulate_traffic(setup, _traffic(run, sent), _rules(run), Ways())
+    return simulate_traffic(setup, _traffic(run, sent), _rules(run, sent), Ways())
 
 
 def is_listed(run: Run) -> bool:
@@ -103,9 +104,26 @@ def _traffic(run: Run, sent: RequestTable) -> Traffic:
     return Traffic(arrival_s, sent.prompt_tokens, sent.output_tokens, Source(run.source, kind="measured"))
 
 
-def _rules(run: Run) -> FleetRules:
+def _rules(run: Run, sent: RequestTable) -> FleetRules:
     users = round(run.load.value or 0) if run.load.kind == "concurrency" else 0
-    return FleetRules(users=users or None)
+    if not users:
+        return FleetRules()
+    starts_s = user_starts_s(sent, users)
+    return FleetRules(users=len(starts_s), user_starts_s=starts_s)
+
+
+def user_starts_s(sent: RequestTable, users: int) -> tuple[float, ...]:
+    """When each of so many users sent a first request, from the first of all: one that no answer had made room for.
+
+    At most `users` of them, which is what a client asks for and may not have got.
+    """
+    ends_s = sorted(sent.last_token_s.tolist())
+    starts_s: list[float] = []
+    for number, time_s in enumerate(sent.arrival_s.tolist()):
+        answered = bisect_right(ends_s, time_s)
+        if number - len(starts_s) >= answered and len(starts_s) < users:
+            starts_s.append(time_s - float(sent.arrival_s[0]))
+    return tuple(starts_s)
 
 
 def predictions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -65,12 +66,13 @@ def report(
     lines += ["", "## 80 % of measured / predicted lie in", "", *_spreads(profile)]
     lines += ["", "## Terms", "", "| term | value | began at | unit |", "|---|---:|---:|---|"]
     lines += [f"| {name} | {term['value']} | {term['started_at']} | {term['unit']} |" for name, term in terms.items()]
-    left_out = sorted({(point.suite, point.left_out) for point in points if point.left_out})
-    lines += ["", "## Left out of the fit (not of the errors above)", ""]
-    for suite, why in left_out:
-        count = sum(point.left_out == why and point.suite == suite for point in points)
-        lines.append(f"- {suite}, {count} points: {why}")
+    lines += ["", "## Left out of the fit (not of the errors above)", "", *_left_out(points)]
     return "\n".join(lines) + "\n"
+
+
+def _left_out(points: Sequence[Measured]) -> list[str]:
+    counts = Counter((point.suite, point.left_out) for point in points if point.left_out)
+    return [f"- {suite}, {count} points: {why}" for (suite, why), count in sorted(counts.items())]
 
 
 def _table(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from bide import metrics
 from bide.bench.formats.faults import unknown_load
@@ -14,6 +14,7 @@ from bide.calibrate.points import Measured
 from bide.calibrate.twins import twins
 from bide.errors import BideError
 from bide.facts.deployment import SPLIT_KEYS, Deployment
+from bide.facts.formats import served_scheme
 from bide.facts.gpus import UNLISTED, find_gpu
 from bide.facts.models import load_model
 from bide.i18n import _
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_Found = TypeVar("_Found")
 _TAIL = 0.05
 """Of each side of a run's TTFTs: left out of their mean, because one stall would outweigh a hundred requests."""
 _IN_FLIGHT = 0.98
@@ -62,7 +64,7 @@ def sorted_out(runs: Sequence[Run], deployment: Deployment, forced: bool = False
             continue
         doubts, gaps = list(_doubts(run, deployment)), list(_gaps(run))
         if gaps or (doubts and not forced):
-            left.append(LeftOut(run, tuple(dict.fromkeys((*gaps, *doubts)))))
+            left.append(LeftOut(run, tuple(dict.fromkeys((*doubts, *gaps)))))
             continue
         notes = [*doubts, *(fault.text for fault in run.faults if fault.grave != "unusable")]
         usable.append(Usable(run, _point(run, deployment), tuple(dict.fromkeys(notes))))
@@ -81,11 +83,18 @@ def _gaps(run: Run) -> Iterator[str]:
 
 def _doubts(run: Run, deployment: Deployment) -> Iterator[str]:
     yield from run.unusable
-    yield from other_deployment(run, deployment)
+    yield from of_deployment(run, deployment)
     if run.load.kind == "requests_per_s" and not _BURSTY <= run.load.burstiness <= 1 / _BURSTY:
         text = _("arrivals are not Poisson (burstiness {b:g}): the closed forms do not hold for them")
         if run.table is None:
             yield text.format(b=run.load.burstiness)
+    if _grows(run):
+        yield _("the server did not keep up: times grow as long as the run goes on")
+
+
+def of_deployment(run: Run, deployment: Deployment) -> Iterator[str]:
+    """Why the run is not one of this deployment."""
+    yield from other_deployment(run, deployment)
     drafts = any(fault.code == "speculative" for fault in run.faults)
     if drafts and not deployment.speculative_tokens:
         yield _("speculative decoding was on and the deployment does not say so: --speculative-tokens")
@@ -93,8 +102,6 @@ def _doubts(run: Run, deployment: Deployment) -> Iterator[str]:
     if tokens > deployment.max_model_len:
         text = _("prompt and answer had {n:,.0f} tokens, and this deployment takes {most:,}: --max-model-len")
         yield text.format(n=tokens, most=deployment.max_model_len)
-    if _grows(run):
-        yield _("the server did not keep up: times grow as long as the run goes on")
 
 
 def _grows(run: Run) -> bool:
@@ -107,44 +114,60 @@ def other_deployment(run: Run, deployment: Deployment) -> Iterator[str]:
     """What the result states otherwise than the deployment. Served names may be anything, so an unknown one is none."""
     stated, gpu = run.deployment, deployment.gpu
     if gpu is not None and gpu.id != UNLISTED and isinstance(stated.get("gpu"), str):
-        other = _found(lambda: find_gpu(stated["gpu"]).id)
-        if other is not None and other != gpu.id:
-            yield _("measured on {other}, not on {gpu}").format(other=other, gpu=gpu.id)
+        other = _found(lambda: find_gpu(stated["gpu"]))
+        if other is not None and other.id != gpu.id:
+            yield _("measured on {other}, not on {gpu}").format(other=other.id, gpu=gpu.id)
     if isinstance(stated.get("model"), str):
-        name = _found(lambda: load_model(stated["model"]).name)
-        if name is not None and name != deployment.model.name:
-            yield _("measured with {other}, not {model}").format(other=name, model=deployment.model.name)
+        served, model = _found(lambda: load_model(stated["model"])), deployment.model
+        if served is not None and replace(served, name=model.name) != model:
+            yield _("measured with {other}, not {model}").format(other=served.name, model=model.name)
     for key in SPLIT_KEYS:
         value = stated.get(key)
         if isinstance(value, int | str) and str(value).isdecimal() and int(value) != getattr(deployment, key):
             yield _("measured with {key} {other}, not {own}").format(key=key, other=value, own=getattr(deployment, key))
+    weights, own = stated.get("weights"), deployment.weights
+    if isinstance(weights, str) and _is_other_scheme(weights.lower(), deployment):
+        yield _("measured with {key} {other}, not {own}").format(key="weights", other=weights, own=own)
     engine = stated.get("engine")
     if engine in ("vllm", "sglang", "trtllm") and engine != deployment.engine.name:
         yield _("measured with {other}, not {own}").format(other=engine, own=deployment.engine.name)
 
 
-def _found(look: object) -> str | None:
+def _is_other_scheme(weights: str, deployment: Deployment) -> bool:
+    """Whether the model is served in another format where its weights are asked for so; a word that nobody knows is
+    none."""
+    model = deployment.model
     try:
-        return str(look())  # type: ignore[operator]  # a function without arguments
+        return served_scheme(model, weights) != served_scheme(model, deployment.weights)
+    except BideError:
+        return False
+
+
+def _found(look: Callable[[], _Found]) -> _Found | None:
+    try:
+        return look()
     except BideError:
         return None
 
 
 def observed(run: Run) -> dict[str, float]:
     """What a fit compares: TTFT and TPOT; of a batch, or where one of them is missing, E2E and throughput too."""
+    found = judged(run)
+    if {"ttft_s", "tpot_s"} <= found.keys():
+        return {key: found[key] for key in ("ttft_s", "tpot_s")}
+    return found
+
+
+def judged(run: Run) -> dict[str, float]:
+    """All that a prediction of the run can be held against: a rate that clients chose, and single times of a batch,
+    are not."""
     found = {}
     for metric, key in _KEYS.items():
-        value = _middle(run, metric)
+        value = _middle(run, metric) if run.load.kind != "batch" or metric == "e2e" else None
         if value is not None and value > 0:
             found[key] = value
-    complete = {"ttft_s", "tpot_s"} <= found.keys() and run.load.kind != "batch"
-    if run.output_tokens_per_s and run.load.kind != "requests_per_s" and not complete:
+    if run.output_tokens_per_s and run.load.kind != "requests_per_s":
         found["output_tokens_per_s"] = run.output_tokens_per_s
-    if complete:
-        found.pop("e2e_s", None)
-    if run.load.kind == "batch":
-        found.pop("ttft_s", None)
-        found.pop("tpot_s", None)
     return found
 
 

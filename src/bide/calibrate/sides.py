@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -12,6 +12,7 @@ from bide.bench.formats.numbers import items, mapping, number, percent_of, posit
 from bide.bench.formats.reading import read_runs
 from bide.bench.formats.values import Figures, LoadKind, Run
 from bide.calibrate.replay import is_listed, simulated
+from bide.calibrate.runs import of_deployment
 from bide.errors import BadInput, CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.i18n import _
@@ -32,6 +33,8 @@ class Value:
     value: float
     low: float | None = None
     high: float | None = None
+    few: bool = False
+    """Of too few requests to say how sure it is, where the others of the same result do say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,8 @@ def _values(figures: Figures) -> dict[float | None, Value]:
         found[MEAN] = Value(figures.mean_s, *_mean_ends(figures, figures.mean_s))
     for percent, value in figures.percentiles.items():
         low, high = figures.intervals.get(percent, (None, None))
-        found[percent] = Value(value, low, high)
+        says = bool(figures.intervals) or figures.mean_ends_s is not None
+        found[percent] = Value(value, low, high, few=says and low is None)
     return found
 
 
@@ -128,7 +132,8 @@ def predicted_sides(measured: list[Side], deployment: Deployment, profile: Path 
         asked.append((deployment, Mix(side.prompt_tokens, side.output_tokens), Load(side.kind, side.level)))
     gpu = deployment.gpu.id if deployment.gpu else ""
     name = f"{deployment.model.name}, {deployment.replica_gpus} x {gpu}"
-    by_means = [_point_side(point, name) for point in points(asked, profile)]
+    misfits = [() if side.run is None else of_deployment(side.run, deployment) for side in measured]
+    by_means = [_point_side(*each, name) for each in zip(points(asked, profile), misfits, strict=True)]
     if not any(side.run is not None and is_listed(side.run) for side in measured):
         return by_means
     setup = setup_of(deployment, profile)
@@ -156,7 +161,8 @@ def _played_side(side: Side, plain: Side, setup: ReplicaSetup) -> Side | None:
     return replace(plain, what="simulation", figures=found | rates)
 
 
-def _point_side(point: Point, name: str) -> Side:
+def _point_side(point: Point, misfits: Iterable[str], name: str) -> Side:
+    """`misfits`: why what was measured is not what is predicted."""
     interval = point.interval or {}
     found: dict[tuple[str, float | None], Value] = {}
     for metric, value in (("ttft", point.ttft_s), ("tpot", point.tpot_s), ("e2e", point.e2e_s)):
@@ -174,7 +180,7 @@ def _point_side(point: Point, name: str) -> Side:
         found,
         point.mix.prompt_tokens,
         point.mix.output_tokens,
-        point.warnings,
+        (*point.warnings, *misfits),
     )
 
 

@@ -25,6 +25,7 @@ _FROM_LOG = (
     "enforce_eager",
     "enable_prefix_caching",
     "async_scheduling",
+    "speculative_tokens",
 )
 _FROM_RESULTS = ("gpu", "tp", "pp", "dp", "ep", "engine", "engine_version", "weights", "kv_dtype")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bide.bench.formats.values import Run
+from bide.bench.formats.values import Metric, Run
 from bide.bootstrap import percentiles
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ _ROUNDING = 0.25
 _SAME_SHARE, _US = 1e-4, 1e-6
 """Of percentiles: two runs do not repeat that well in several of them. Our journal has microseconds."""
 _PERCENTS = (50, 90, 99)
+_TOLD: tuple[Metric, ...] = ("e2e", "ttft")
+_Seen = Mapping[tuple[str, float], float]
 
 
 def twins(runs: Sequence[Run]) -> dict[int, int]:
@@ -40,6 +42,8 @@ def twins(runs: Sequence[Run]) -> dict[int, int]:
 
 def _are_twins(one: Run, two: Run) -> bool:
     """Levels of one file are measurements of their own, however alike, and so are those of two dates of one tool."""
+    if one.source == two.source and one.load == two.load and one.latency == two.latency:
+        return True  # the same file was named twice
     if _file(one) == _file(two) or (one.tool == two.tool and one.date and two.date and one.date != two.date):
         return False
     if one.load.kind != two.load.kind or not one.load.value or not two.load.value:
@@ -48,7 +52,7 @@ def _are_twins(one: Run, two: Run) -> bool:
         return False
     if one.table is not None and two.table is not None:
         return _same_stays(_stays_s(one), _stays_s(two))
-    return any(_alike(first, second) for first in _end_to_end(one) for second in _end_to_end(two))
+    return any(_alike(first, second) for first in _percentiles(one) for second in _percentiles(two))
 
 
 def _file(run: Run) -> str:
@@ -70,14 +74,24 @@ def _same_stays(one: Floats, two: Floats) -> bool:
     return bool(off_s.max() <= _SAME_STAY_S and off_s.mean() <= _ROUNDING * one.std() + _US)
 
 
-def _end_to_end(run: Run) -> Iterator[Mapping[float, float]]:
-    """Percentiles of the steady part, and where requests are listed of all of them."""
-    if "e2e" in run.latency:
-        yield run.latency["e2e"].percentiles
+def _percentiles(run: Run) -> Iterator[_Seen]:
+    """Of E2E and TTFT in the steady part; where requests are listed of E2E in all of the run too.
+
+    A summary may take for the first token what its list shows to be a chunk without one.
+    """
+    yield {
+        (metric, percent): run.latency[metric].percentiles[percent]
+        for metric in _TOLD
+        if metric in run.latency
+        for percent in _PERCENTS
+        if percent in run.latency[metric].percentiles
+    }
     if run.table is not None and len(stays_s := _stays_s(run)):
-        yield dict(zip(map(float, _PERCENTS), percentiles(stays_s, _PERCENTS), strict=True))
+        shown = zip(_PERCENTS, percentiles(stays_s, _PERCENTS), strict=True)
+        yield {("e2e", percent): value for percent, value in shown}
 
 
-def _alike(one: Mapping[float, float], two: Mapping[float, float]) -> bool:
-    shared = [(one[percent], two[percent]) for percent in _PERCENTS if percent in one and percent in two]
-    return len(shared) == len(_PERCENTS) and all(abs(x - y) <= _SAME_SHARE * x + _US for x, y in shared)
+def _alike(one: _Seen, two: _Seen) -> bool:
+    """In E2E at every percentile, and in TTFT where both tell it."""
+    whole = all(("e2e", percent) in one and ("e2e", percent) in two for percent in _PERCENTS)
+    return whole and all(abs(one[key] - two[key]) <= _SAME_SHARE * one[key] + _US for key in one.keys() & two.keys())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bide.cli.bench_live import Live
+from bide.cli.bench_loads import alone
 from bide.cli.bench_options import ask, bench_options, target
 from bide.cli.options import Written, json_option, outputs_option
 from bide.cli.output import json_text, note, print_json, print_table, say, say_facts, write_file, write_output, writing
@@ -85,6 +86,7 @@ def _measured(url: str | None, asked: dict[str, Any]) -> tuple[Bench, Path | Non
     live = Live()
     try:
         if asked["resume"]:
+            alone(asked)
             from bide.bench.journal import read_journal
 
             url = url or str(read_journal(asked["resume"]).settings["url"])

@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 import functools
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bide.cli.options import POSITIVE, TOKENS, Function, Quantity, Written
+from bide.cli.bench_loads import loads
+from bide.cli.options import POSITIVE, TOKENS, Function, Quantity, Whole, Written
 from bide.errors import BadInput
 from bide.i18n import _
 from bide.units import parse_seconds
 
 if TYPE_CHECKING:
     from bide.bench.asking import Ask
-    from bide.bench.loads import Load
     from bide.bench.target import Target
 
 _SECONDS = Quantity("seconds", parse_seconds)
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_MOST_LEVELS = 64
 LIMITED = ("ttft", "tpot", "e2e")
-_ROUNDS = 10
-_FEWEST = 100
-_DURATION_S = 60.0
 
 
 def _load_flags() -> list[Function]:
     return [
         click.option("--rate", type=POSITIVE, help=_("Open loop: requests a second, whatever the answers take.")),
-        click.option("--concurrency", type=click.IntRange(1), help=_("Closed loop: users that wait for their answer.")),
+        click.option("--concurrency", type=Whole(1), help=_("Closed loop: users that wait for their answer.")),
         click.option("--workload", metavar="FILE", help=_("Play a trace, a log or a workload file, at its own times.")),
         click.option("--scale", type=POSITIVE, help=_("Play the workload so many times as fast.")),
         click.option("--follow-sessions", is_flag=True, help=_("Further turns wait for the answer before, and think.")),
         click.option("--arrivals", type=click.Choice(["poisson", "gamma", "constant"]), default="poisson"),
         click.option("--burstiness", type=POSITIVE, help=_("Shape of gamma gaps: 1 is Poisson, less has bursts.")),
         click.option("--ramp", type=POSITIVE, metavar="FROM", help=_("Begin here and grow evenly to the load.")),
-        click.option("--requests", type=click.IntRange(1), help=_("How many, at each level.")),
+        click.option("--requests", type=Whole(1), help=_("How many, at each level.")),
         click.option("--duration", type=_SECONDS, help=_("How long, at each level.")),
         click.option("--think", type=_SECONDS, default=0.0, help=_("Closed loop: pause of a user after an answer.")),
         click.option("--spread", type=_SECONDS, help=_("Closed loop: users begin over so long (one answer).")),
@@ -58,7 +53,7 @@ def _prompt_flags() -> list[Function]:
         click.option("--shared-prefix", type=TOKENS, help=_("Tokens that all prompts begin with.")),
         click.option("--tokenizer", metavar="PATH|ID", help=_("Words from it instead of common English ones.")),
         click.option("--text", type=_FILE, metavar="FILE", help=_("Prompts are cut from this text.")),
-        click.option("--seed", type=click.IntRange(0), default=0, help=_("Of lengths, words and arrivals (0).")),
+        click.option("--seed", type=Whole(0), default=0, help=_("Of lengths, words and arrivals (0).")),
         click.option("--no-nonce", is_flag=True, help=_("The same prompts in every run: the cache may know them.")),
         click.option("--no-ignore-eos", is_flag=True, help=_("Answers may end before the length asked for.")),
         click.option("--extra", metavar="JSON", help=_("Further fields of each request.")),
@@ -69,12 +64,10 @@ def _prompt_flags() -> list[Function]:
 def _client_flags() -> list[Function]:
     return [
         click.option("--warm-up", type=_SECONDS, help=_("Left out of the figures (three stays, at most a fifth).")),
-        click.option(
-            "--warm-up-requests", type=click.IntRange(0), default=0, help=_("Sent before, with other prompts.")
-        ),
+        click.option("--warm-up-requests", type=Whole(0), default=0, help=_("Sent before, with other prompts.")),
         click.option("--timeout", type=_SECONDS, default=600.0, help=_("A request that takes longer failed (10min).")),
-        click.option("--retries", type=click.IntRange(0), default=0, help=_("Of failed requests (0).")),
-        click.option("--max-in-flight", type=click.IntRange(1), help=_("The rest waits here, and the wait counts.")),
+        click.option("--retries", type=Whole(0), default=0, help=_("Of failed requests (0).")),
+        click.option("--max-in-flight", type=Whole(1), help=_("The rest waits here, and the wait counts.")),
         click.option("--new-connections", is_flag=True, help=_("One for each request.")),
         click.option("--processes", metavar="N|auto", default="auto", help=_("Client processes (auto).")),
         click.option("--header", multiple=True, metavar="NAME: VALUE", help=_("Repeatable; never shown or written.")),
@@ -172,77 +165,3 @@ def _limits(text: str | None) -> dict[str, float]:
             raise BadInput("goodput", part, _("NAME=TIME with {names}").format(names=", ".join(LIMITED)))
         limits[name.strip()] = parse_seconds(value.strip(), "goodput")
     return limits
-
-
-def loads(asked: dict[str, Any]) -> tuple[Load, ...]:
-    """The levels of load, in order."""
-    ways = [name for name in ("rate", "concurrency", "sweep") if asked[name] is not None]
-    if len(ways) > 1:
-        raise BadInput(ways[1], asked[ways[1]], _("one of --rate, --concurrency and --sweep"))
-    if asked["sweep"]:
-        kind, levels = _levels(asked["sweep"])
-        return tuple(_load(asked, kind, level) for level in levels)
-    if asked["concurrency"] is not None:
-        return (_load(asked, "concurrency", float(asked["concurrency"])),)
-    if asked["rate"] is None and asked["workload"] is None and not asked["slo"]:
-        raise BadInput("rate", None, _("--rate, --concurrency, --sweep, --slo or --workload"))
-    return (_load(asked, "rate", asked["rate"]),)
-
-
-def _levels(text: str) -> tuple[str, list[float]]:
-    """`rate=1,2,4`, `concurrency=1..64`."""
-    kind, equals, rest = text.partition("=")
-    allowed = _("rate=1,2,4 or concurrency=1..64")
-    try:
-        low, dots, high = rest.partition("..")
-        levels = [float(part) for part in rest.split(",")] if not dots else _doubled(float(low), float(high))
-    except ValueError as error:
-        raise BadInput("sweep", text, allowed) from error
-    positive = all(level > 0 and math.isfinite(level) for level in levels)
-    whole = kind != "concurrency" or all(level == int(level) for level in levels if math.isfinite(level))
-    if not equals or kind not in ("rate", "concurrency") or not positive or not whole or len(levels) > _MOST_LEVELS:
-        raise BadInput("sweep", text, allowed)
-    return kind, levels
-
-
-def _doubled(low: float, high: float) -> list[float]:
-    if not 0 < low <= high < math.inf:
-        raise ValueError
-    levels = [low]
-    while levels[-1] * 2 < high and len(levels) <= _MOST_LEVELS:
-        levels.append(levels[-1] * 2)
-    return [*levels, high] if levels[-1] < high else levels
-
-
-def _load(asked: dict[str, Any], kind: str, level: float | None) -> Load:
-    from bide.bench.loads import Load
-
-    requests, duration_s = asked["requests"], asked["duration"]
-    if kind == "concurrency":
-        users = int(level or 1)
-        if requests is None and duration_s is None:
-            requests = max(_FEWEST, _ROUNDS * users)
-        return Load(
-            "closed",
-            concurrency=users,
-            requests=requests,
-            duration_s=duration_s,
-            ramp_from=asked["ramp"],
-            spread_s=asked["spread"],
-            think_s=asked["think"],
-        )
-    if asked["workload"]:
-        if asked["scale"] and level:
-            raise BadInput("scale", asked["scale"], _("either --rate or --scale"))
-        return Load("replay", rate=level, requests=requests, duration_s=duration_s)
-    if requests is None and duration_s is None:
-        duration_s = _DURATION_S
-    return Load("open", level, None, _burstiness(asked), requests, duration_s, asked["ramp"])
-
-
-def _burstiness(asked: dict[str, Any]) -> float:
-    if asked["arrivals"] == "constant":
-        return math.inf
-    if asked["arrivals"] == "gamma" and asked["burstiness"] is None:
-        raise BadInput("burstiness", None, _("the shape of the gamma gaps"))
-    return asked["burstiness"] or 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bide.cli.batch import batch_option, run_batch_chunks
-from bide.cli.options import deployment_options, explain_option, json_option, profile_option
+from bide.cli.options import deployment_options, explain_option, json_option, profile_option, with_model
 from bide.cli.output import check_file, json_text, note, print_json, print_table, say, write_output
 from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
     from bide.simulate.step_tables import Steps
 
 _SUFFIXES = (".html", ".md", ".json", ".csv", ".png", ".svg")
+_FILE = re.compile(r"\.[A-Za-z]+")
+"""What ends a file's name, and no number of tokens."""
 
 
-@click.command(help=_("Time between tokens against throughput as more requests run, and what binds; several at once."))
+@click.command(
+    help=with_model(_("Time between tokens against throughput as more requests run, and what binds; several at once."))
+)
 @click.argument("model", required=False)
 @partial(deployment_options, several_gpus=True)
 @click.option("--prompt", multiple=True, metavar="TOKENS", help=_("Mean prompt (1000). Repeatable."))
@@ -102,7 +107,7 @@ def _batch(batch: Path, profile: Path | None, steps: Steps, beside: dict[str, An
 def _split_outputs(outputs: Sequence[str], report: str | None) -> tuple[list[str], Path | None]:
     """The output tokens and the report's file: `--output` takes both, told apart by the suffix."""
     files = [report] if report is not None else []
-    files += [text for text in outputs if Path(text).suffix.lower() in _SUFFIXES]
+    files += [text for text in outputs if _FILE.fullmatch(Path(text).suffix)]
     if len(files) > 1:
         raise BadInput("output", files[1], _("one file to write"))
     if files:

@@ -41,6 +41,22 @@ def help_lines() -> dict[str, str]:
     }
 
 
+EXAMPLES = {
+    "memory": "bide memory llama-3.1-8b --gpu h100-sxm --context 8k,32k",
+    "curve": "bide curve llama-3.1-8b --gpu h100-sxm --gpu l40s --prompt 1000 --output 500",
+    "workload": "bide workload describe trace.csv -o trace.html",
+    "simulate": "bide simulate llama-3.1-8b --gpu h100-sxm --workload trace.csv --slo ttft=1s,tpot=50ms",
+    "plan": "bide plan service.yaml -o report.html",
+    "bench": "bide bench http://localhost:8000 --rate 4 --duration 2min --prompt 900 --answer 200",
+    "calibrate": "bide calibrate run.jsonl --model llama-3.1-8b --gpu h100-sxm --save mine.json",
+    "compare": "bide compare run.jsonl --model llama-3.1-8b --gpu h100-sxm",
+    "serve": "bide serve --port 8321",
+    "models": "bide models llama-3.1-8b",
+    "gpus": "bide gpus h100-sxm",
+}
+"""A line to try for each command."""
+
+
 class _Everything(LazyGroup):
     """The whole command line: a reader that went away is no error."""
 
@@ -78,7 +94,9 @@ def group() -> LazyGroup:
         "bide",
         lines=help_lines,
         module="bide.cli.{}",
+        examples=EXAMPLES,
         help=about,
+        epilog=_("New to this? `bide serve` opens a page whose tab Learn teaches the two ideas behind it."),
         params=[lang],
         callback=_help_unless_called,
         invoke_without_command=True,
@@ -106,7 +124,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.Abort:
         return _fail(_("interrupted"), INTERRUPTED)
     except click.ClickException as error:
-        return _fail(error.format_message() + _usage_hint(error), 2)
+        return _fail(_unreadable(error, given), 2)
     except BrokenPipeError:
         _silence_stdout()
         return BROKEN_PIPE
@@ -122,6 +140,7 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _usage_hint(error: click.ClickException) -> str:
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    return "\n" + _("`{command} --help` shows what there is").format(command=context.command_path) if context else ""
+def _unreadable(error: click.ClickException, given: Sequence[str]) -> str:
+    from bide.cli.usage import said
+
+    return said(error, given)

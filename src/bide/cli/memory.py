@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bide.cli.batch import batch_option, run_batch
-from bide.cli.options import TOKENS, deployment_options, explain_option, json_option, output_option, profile_option
+from bide.cli.options import (
+    TOKENS,
+    deployment_options,
+    explain_option,
+    json_option,
+    output_option,
+    profile_option,
+    with_model,
+)
 from bide.cli.output import json_text, note, print_json, print_table, say, write_output
 from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
@@ -23,7 +31,9 @@ if TYPE_CHECKING:
 _SUFFIXES = (".html", ".md", ".json", ".csv", ".png", ".svg")
 
 
-@click.command(help=_("How long a context, how many at once: the cache, the weights, the pool, and the levers."))
+@click.command(
+    help=with_model(_("How long a context, how many at once: the cache, the weights, the pool, and the levers."))
+)
 @click.argument("model", required=False)
 @deployment_options
 @click.option("--context", metavar="TOKENS[,..]", help=_("Contexts to show (2k,8k,32k,128k)."))
@@ -69,11 +79,8 @@ def command(
     else:
         _print(answer)
         if explain:
-            from bide.report.memory_explain import explained
-
             click.echo()
-            for line in explained(answer.memory, answer.context_tokens):
-                say(line, hang=len(line) - len(line.lstrip()) + 4)
+            _explain(answer)
     if output:
         write_output(output, _writers(answer))
     if answer.memory.fits:
@@ -140,6 +147,15 @@ def _writers(answer: MemoryAnswer) -> dict[str, Callable[[], str | bytes]]:
         made[".png"] = lambda: page.memory_png(memory, contexts)
         made[".svg"] = lambda: page.memory_svg(memory, contexts)
     return made
+
+
+def _explain(answer: MemoryAnswer) -> None:
+    """The arithmetic of the figures at the context, and of how many fit at the mean where one was given."""
+    from bide.report.memory_explain import explained, explained_count
+
+    at_mean = explained_count(answer.memory, answer.mean_tokens) if answer.mean_tokens and answer.memory.fits else []
+    for line in (*explained(answer.memory, answer.context_tokens), *at_mean):
+        say(line, hang=len(line) - len(line.lstrip()) + 4)
 
 
 def _print(answer: MemoryAnswer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,57 @@ import click
 from bide.cli.output import check_file, check_folder
 from bide.errors import BadInput
 from bide.i18n import _
-from bide.units import parse_bytes, parse_tokens
+from bide.units import likely_number, parse_bytes, parse_tokens
 
 Function = Callable[..., Any]
+_WHOLE = re.compile(r"[-+]?[0-9]{1,1000}")
+_THOUSANDS = re.compile(r"[0-9]+[kKmM]")
+_PERCENT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?%")
+
+
+class Whole(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only
+    """A whole number within limits. Raises BadInput itself."""
+
+    name = "integer"
+
+    def __init__(self, low: int | None = None, high: int | None = None) -> None:
+        self._low, self._high = low, high
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).strip()
+        number = int(text) if _WHOLE.fullmatch(text) else None
+        if number is None or not self._within(number):
+            hint = _("without letters: 8k is 8192") if _THOUSANDS.fullmatch(text) else ""
+            raise BadInput((param.name if param else None) or self.name, value, self._allowed(), hint)
+        return number
+
+    def _within(self, number: int) -> bool:
+        return (self._low is None or number >= self._low) and (self._high is None or number <= self._high)
+
+    def _allowed(self) -> str:
+        if self._low is None:
+            return _("a whole number")
+        if self._high is None:
+            return _("a whole number, {low:,} or more").format(low=self._low)
+        return _("a whole number from {low:,} to {high:,}").format(low=self._low, high=self._high)
+
+
+class Number(click.ParamType):  # type: ignore[type-arg]  # likewise
+    """A number with a decimal point; its limits are looked at by whoever uses it. Raises BadInput itself."""
+
+    name = "float"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return float(str(value))
+        except ValueError:
+            field = (param.name if param else None) or self.name
+            raise BadInput(field, value, _("a number such as 0.9 or 12"), self._meant(str(value).strip())) from None
+
+    def _meant(self, text: str) -> str:
+        if not _PERCENT.fullmatch(text):
+            return likely_number(text)
+        return _("as a share: {number}").format(number=f"{float(text[:-1]) / 100:g}")
 
 
 class Quantity(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only
@@ -34,7 +83,7 @@ def _parse_positive(value: object, field: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 < number < math.inf:
-        raise BadInput(field, value, _("a number above 0"))
+        raise BadInput(field, value, _("a number above 0"), likely_number(str(value)))
     return number
 
 
@@ -48,32 +97,57 @@ def _switch(name: str, text: str) -> Function:
     return click.option(f"--{name}/--no-{name}", default=None, help=text)
 
 
+def _several(_context: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """The values of a flag that is repeated, or has commas between its values."""
+    return tuple(part.strip() for text in given for part in text.split(","))
+
+
+def _one(_context: click.Context, param: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """The one value of a flag: click would take the last of several, and say nothing."""
+    if len(given) > 1 or any("," in text for text in given):
+        hint = _("`bide curve` takes several")
+        raise BadInput(str(param.name), ", ".join(given), _("one GPU here"), hint)
+    return given[0] if given else None
+
+
 def _deployment_flags(several_gpus: bool = False) -> list[Function]:
     """Every deployment flag, in the order of `--help`; each is None (or empty) where it was not given."""
     gpu = _("GPU: an id of `bide gpus` or a common spelling.") + (_(" Repeatable.") if several_gpus else "")
     return [
-        click.option("--gpu", metavar="GPU", multiple=several_gpus, help=gpu),
-        click.option("--tp", type=int, help=_("Tensor parallel size.")),
-        click.option("--pp", type=int, help=_("Pipeline parallel size.")),
-        click.option("--dp", type=int, help=_("Data parallel size.")),
-        click.option("--ep", type=int, help=_("Expert parallel size; lies within tp x dp.")),
-        click.option("--gpus", type=int, help=_("GPUs of a replica; bide chooses how they are used.")),
-        click.option("--engine", metavar="vllm|sglang|trtllm", help=_("Serving engine.")),
+        click.option("--gpu", metavar="GPU", multiple=True, callback=_several if several_gpus else _one, help=gpu),
+        click.option("--tp", type=Whole(), help=_("Tensor parallel: GPUs that divide every layer (1).")),
+        click.option("--pp", type=Whole(), help=_("Pipeline parallel: stages that divide the layers (1).")),
+        click.option("--dp", type=Whole(), help=_("Data parallel: groups with requests of their own (1).")),
+        click.option(
+            "--ep", type=Whole(), help=_("Expert parallel: GPUs that divide the experts, within tp x dp (1).")
+        ),
+        click.option("--gpus", type=Whole(), help=_("GPUs of a replica; bide chooses how they are used.")),
+        click.option("--engine", metavar="vllm|sglang|trtllm", help=_("Serving engine (vllm).")),
         click.option("--engine-version", metavar="VERSION", help=_("Its version; the newest known by default.")),
         click.option("--weights", metavar="FORMAT", help=_("auto (what the config says), bf16, fp8, int4, ...")),
         click.option("--kv-dtype", metavar="FORMAT", help=_("Cache type: auto, bf16, fp16, fp8, ...")),
-        click.option("--gpu-memory-utilization", type=float, help=_("Share of the GPU that the engine may take.")),
-        click.option("--max-model-len", type=TOKENS, help=_("Longest context (8k = 8,192).")),
-        click.option("--max-num-seqs", type=int, help=_("Most requests in one step.")),
+        click.option(
+            "--gpu-memory-utilization",
+            type=Number(),
+            help=_("Share of the GPU that the engine may take (the engine's own; vLLM: 0.92)."),
+        ),
+        click.option("--max-model-len", type=TOKENS, help=_("Longest context, 8k = 8,192 (the model's own).")),
+        click.option("--max-num-seqs", type=Whole(), help=_("Most requests in one step.")),
         click.option("--max-num-batched-tokens", type=TOKENS, help=_("Most tokens in one step.")),
-        click.option("--block-size", type=int, help=_("Tokens of a cache block.")),
+        click.option("--block-size", type=Whole(), help=_("Tokens of a cache block.")),
         _switch("enforce-eager", _("Run without CUDA graphs.")),
         _switch("enable-prefix-caching", _("Keep the cache of shared prefixes.")),
         _switch("enable-chunked-prefill", _("Split prefill over steps.")),
         _switch("async-scheduling", _("Schedule a step while the one before it runs.")),
-        click.option("--speculative-tokens", type=int, help=_("Tokens drafted in each step.")),
+        click.option("--speculative-tokens", type=Whole(), help=_("Tokens drafted in each step.")),
         click.option("--pool-bytes-per-gpu", type=BYTES, help=_("The pool as an engine's log gives it (53GB).")),
     ]
+
+
+def with_model(text: str) -> str:
+    """The help of a command that takes a MODEL, with what that may be."""
+    names = _("MODEL: a name of `bide models`, a Hugging Face id, a config.json or its directory.")
+    return f"{text}\n\n{names}"
 
 
 def deployment_options(function: Function, several_gpus: bool = False) -> Function:
@@ -115,7 +189,8 @@ def explain_option(function: Function) -> Function:
 
 def profile_option(function: Function) -> Function:
     """`--profile FILE`, or the variable BIDE_PROFILE: `function` gets `profile`, a path or None."""
-    kind, text = click.Path(path_type=Path, dir_okay=False), _("Step times of your own.")
+    kind = click.Path(path_type=Path, dir_okay=False)
+    text = _("Step times of your own, as `bide calibrate --save` writes them; or BIDE_PROFILE.")
     return click.option("--profile", type=kind, envvar="BIDE_PROFILE", metavar="FILE", help=text)(function)
 
 

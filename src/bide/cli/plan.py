@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bide.cli.options import WrittenFolder, explain_option, json_option, output_option, profile_option
+from bide.cli.options import Whole, WrittenFolder, explain_option, json_option, output_option, profile_option
 from bide.cli.output import json_text, note, print_json, write_output
 from bide.errors import BadInput, CannotBeMet
 from bide.i18n import _
@@ -45,7 +45,7 @@ def _what_ifs(function: Callable[..., Any]) -> Callable[..., Any]:
     several = _(" Repeatable.")
     flags = (
         click.option("--gpu", multiple=True, metavar="GPU", help=_("These GPUs instead of the file's.") + several),
-        click.option("--max-gpus", type=int, metavar="N", help=_("At most so many instead.")),
+        click.option("--max-gpus", type=Whole(), metavar="N", help=_("At most so many instead.")),
         click.option(
             "--peak-rps", multiple=True, metavar="[NAME=]RPS", help=_("This peak (of that service) instead.") + several
         ),

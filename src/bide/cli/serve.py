@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import click
 
-from bide.cli.options import BYTES, Quantity
+from bide.cli.options import BYTES, Quantity, Whole
 from bide.cli.output import note
 from bide.errors import BideError
 from bide.i18n import _
@@ -22,7 +22,7 @@ _NEEDED = ("fastapi", "uvicorn", "nicegui", "python_multipart")
 @click.option(
     "--host", default="127.0.0.1", metavar="ADDRESS", help=_("To listen on (127.0.0.1); others need --token.")
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8321, help=_("(8321; 0: any that is free)."))
+@click.option("--port", type=Whole(0, 65535), default=8321, help=_("(8321; 0: any that is free)."))
 @click.option(
     "--token",
     envvar="BIDE_TOKEN",
@@ -37,7 +37,7 @@ _NEEDED = ("fastapi", "uvicorn", "nicegui", "python_multipart")
 @click.option("--upload-limit", type=BYTES, metavar="SIZE", help=_("Of an uploaded file (64MiB)."))
 @click.option("--job-memory", type=BYTES, metavar="SIZE", help=_("Of each process of a job (4GiB)."))
 @click.option("--job-time", type=_SECONDS, metavar="TIME", help=_("Of a job (15min)."))
-@click.option("--jobs", type=click.IntRange(1, 256), help=_("That run at once (half of the cores)."))
+@click.option("--jobs", type=Whole(1, 256), help=_("That run at once (half of the cores)."))
 def command(
     host: str,
     port: int,

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bide.cli.collecting import few_collections
-from bide.cli.options import POSITIVE, Quantity, deployment_options, json_option, outputs_option, profile_option
+from bide.cli.options import (
+    POSITIVE,
+    Quantity,
+    Whole,
+    deployment_options,
+    json_option,
+    outputs_option,
+    profile_option,
+    with_model,
+)
 from bide.cli.output import json_text, print_json, print_table, say, say_facts, write_output, writing
 from bide.errors import BadInput
 from bide.i18n import _
@@ -27,7 +36,9 @@ _REPORTS = (".html", ".md", ".json", ".png", ".svg")
 _ROUTERS = ("round-robin", "random", "least-requests", "least-kv", "prefix", "two-choices")
 
 
-@click.command(help=_("A workload through a fleet, as the engine's scheduler decides each step; percentiles, goodput."))
+@click.command(
+    help=with_model(_("A workload through a fleet, as the engine's scheduler decides each step; percentiles, goodput."))
+)
 @click.argument("model")
 @deployment_options
 @click.option(
@@ -38,17 +49,17 @@ _ROUTERS = ("round-robin", "random", "least-requests", "least-kv", "prefix", "tw
 )
 @click.option("--rate", type=POSITIVE, help=_("Mean requests a second instead of recorded."))
 @click.option("--scale", type=POSITIVE, help=_("So many times as fast as recorded."))
-@click.option("--requests", type=click.IntRange(1, 100_000_000), help=_("How many; the trace is repeated where short."))
-@click.option("--replicas", type=int, default=1, help=_("Replicas behind the router (1)."))
+@click.option("--requests", type=Whole(1, 100_000_000), help=_("How many; the trace is repeated where short."))
+@click.option("--replicas", type=Whole(), default=1, help=_("Replicas behind the router (1)."))
 @click.option("--router", metavar="NAME", default="round-robin", help=_("One of {r}.").format(r=", ".join(_ROUTERS)))
-@click.option("--prefill-replicas", type=int, default=0, help=_("Replicas that only compute prompts."))
-@click.option("--decode-replicas", type=int, default=0, help=_("Replicas that only answer, with those."))
+@click.option("--prefill-replicas", type=Whole(), default=0, help=_("Replicas that only compute prompts."))
+@click.option("--decode-replicas", type=Whole(), default=0, help=_("Replicas that only answer, with those."))
 @click.option("--decode-router", metavar="NAME", help=_("Who of them gets a request (as --router)."))
 @click.option("--link-bandwidth", type=_RATE, help=_("Of each GPU between them, such as 50GB/s (catalogue)."))
 @click.option("--link-latency", type=_SECONDS, help=_("Of a transfer between them (1ms)."))
-@click.option("--concurrency", type=int, help=_("So many users that wait for their answers, instead of a rate."))
+@click.option("--concurrency", type=Whole(), help=_("So many users that wait for their answers, instead of a rate."))
 @click.option("--think-time", type=_SECONDS, default=0.0, help=_("Between an answer and a user's next request (0s)."))
-@click.option("--max-tokens", type=click.IntRange(1), help=_("What clients ask for; TensorRT-LLM sets it aside."))
+@click.option("--max-tokens", type=Whole(1), help=_("What clients ask for; TensorRT-LLM sets it aside."))
 @click.option("--mixed-chunk", is_flag=True, help=_("SGLang's --enable-mixed-chunk."))
 @click.option(
     "--start", multiple=True, metavar="REPLICA@TIME", help=_("Start a replica (from 0) only then. Repeatable.")
@@ -57,12 +68,12 @@ _ROUTERS = ("round-robin", "random", "least-requests", "least-kv", "prefix", "tw
 @click.option("--start-up", type=_SECONDS, default=0.0, help=_("From starting a replica to its first request (0s)."))
 @click.option("--patience", type=_SECONDS, help=_("Clients leave without a first token by then."))
 @click.option("--timeout", type=_SECONDS, help=_("Clients give up without the whole answer by then."))
-@click.option("--retries", type=int, default=0, help=_("Times that a client sends a request again (0)."))
+@click.option("--retries", type=Whole(), default=0, help=_("Times that a client sends a request again (0)."))
 @click.option("--backoff", type=_SECONDS, default=1.0, help=_("Pause before the first of them, then doubled (1s)."))
-@click.option("--queue-limit", type=int, help=_("The router refuses beyond so many waiting requests of an engine."))
+@click.option("--queue-limit", type=Whole(), help=_("The router refuses beyond so many waiting requests of an engine."))
 @click.option("--slo", metavar="NAME=TIME[,..]", help=_("Limits of good requests: ttft=1s,tpot=50ms,e2e=30s."))
 @click.option("--warm-up", type=_SECONDS, help=_("Left out of the figures (three mean stays, at most a fifth)."))
-@click.option("--seed", type=click.IntRange(0), default=0, help=_("Of random routers and drawn workloads (0)."))
+@click.option("--seed", type=Whole(0), default=0, help=_("Of random routers and drawn workloads (0)."))
 @click.option("--no-step-error", is_flag=True, help=_("Do not run again with faster and slower steps."))
 @click.option("--steps", type=click.Choice(["roofline", "kernels"]), default="roofline", help=_("As for `bide curve`."))
 @profile_option

@@ -18,11 +18,21 @@ def help_lines() -> dict[str, str]:
     }
 
 
+EXAMPLES = {
+    "describe": "bide workload describe trace.csv -o trace.html",
+    "sample": "bide workload sample --prompt p50=900,p95=3800 --answer p50=150,p95=500 --rps 12 -o synthetic.csv",
+    "convert": "bide workload convert log.jsonl --to azure -o trace.csv",
+    "observe": "bide workload observe --prometheus http://prometheus:9090 --gpu h100-sxm -o service.yaml",
+}
+"""A line to try for each."""
+
+
 @click.group(
     "workload",
     cls=LazyGroup,
     lines=help_lines,
     module="bide.cli.workload_{}",
+    examples=EXAMPLES,
     invoke_without_command=True,
     help=_("What the traffic is: traces, logs, models."),
 )

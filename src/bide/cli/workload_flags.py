@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,6 +53,8 @@ def _ask(given: dict[str, Any]) -> Ask:
 
     if given["time_unit"] not in (None, *SECONDS_OF):
         raise BadInput("time_unit", given["time_unit"], _("one of {units}").format(units=", ".join(SECONDS_OF)))
+    if given["tokenizer"] and not Path(given["tokenizer"]).exists():  # also where no text needs it
+        raise BadInput("tokenizer", given["tokenizer"], _("a tokenizer.json or a folder that has one"))
     return Ask(
         format=given["from_format"],
         fields=_fields(given["field"]),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bide.cli.options import TOKENS, Quantity
+from bide.cli.options import TOKENS, Number, Quantity, Whole
 from bide.errors import BadInput
 from bide.i18n import _
 from bide.units import parse_seconds, parse_tokens
@@ -45,7 +45,7 @@ def _length_flags() -> list[Function]:
         click.option("--lengths", metavar="KIND", help=kinds),
         click.option("--prompt", metavar="FIGURES", help=figures),
         click.option("--answer", metavar="FIGURES", help=_("Answers instead, likewise.")),
-        click.option("--correlation", type=float, help=_("Rank correlation of the two (as recorded, or 0).")),
+        click.option("--correlation", type=Number(), help=_("Rank correlation of the two (as recorded, or 0).")),
         click.option("--turns", metavar="FIGURES", help=_("Requests of a session; --prompt is then its first prompt.")),
         click.option("--added", metavar="FIGURES", help=_("What a user adds each turn to what was said before (1).")),
         click.option("--no-sessions", is_flag=True, help=_("Requests one by one, even where sessions are recorded.")),
@@ -56,14 +56,16 @@ def _arrival_flags() -> list[Function]:
     kinds = _("rates (recorded, the default), replay, poisson, gamma, wandering, constant, diurnal, closed.")
     return [
         click.option("--arrivals", metavar="KIND", help=kinds),
-        click.option("--rps", type=float, help=_("Mean rate (as recorded).")),
+        click.option("--rps", type=Number(), help=_("Mean rate (as recorded).")),
         click.option("--window", type=_SECONDS, help=_("Width in which rates are measured or given (10s).")),
         click.option("--rates", metavar="RPS,RPS,...", help=_("Rates: one window after another, and again.")),
-        click.option("--burstiness", type=float, help=_("Gamma: shape, as in vLLM: 1 is Poisson, less has bursts.")),
-        click.option("--variation", type=float, help=_("Wandering: coefficient of variation of the rate.")),
-        click.option("--persistence", type=float, help=_("Wandering: correlation from window to window (0).")),
-        click.option("--peak-to-mean", type=float, help=_("Diurnal: height of the hump at 14:00 over the mean (1.5).")),
-        click.option("--users", type=int, help=_("Closed loop: how many.")),
+        click.option("--burstiness", type=Number(), help=_("Gamma: shape, as in vLLM: 1 is Poisson, less has bursts.")),
+        click.option("--variation", type=Number(), help=_("Wandering: coefficient of variation of the rate.")),
+        click.option("--persistence", type=Number(), help=_("Wandering: correlation from window to window (0).")),
+        click.option(
+            "--peak-to-mean", type=Number(), help=_("Diurnal: height of the hump at 14:00 over the mean (1.5).")
+        ),
+        click.option("--users", type=Whole(), help=_("Closed loop: how many.")),
         click.option("--think", metavar="FIGURES", help=_("Pause of a user or a session (10s, p50=5s,p95=60s).")),
         click.option("--first-token", type=_SECONDS, help=_("Closed loop, sessions: time to the first token (500ms).")),
         click.option("--per-token", type=_SECONDS, help=_("Closed loop, sessions: time of each further token (20ms).")),

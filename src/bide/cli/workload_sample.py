@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bide.cli.options import Quantity, Written, json_option
+from bide.cli.options import Quantity, Whole, Written, json_option
 from bide.cli.output import note, print_json, print_table, say
 from bide.cli.workload_flags import reading_options
 from bide.cli.workload_model_flags import choice_of, model_options, session_parts
@@ -53,11 +53,9 @@ _DESCRIPTIONS = (".yaml", ".yml")
     metavar="FORMAT",
     help=_("bide (the default), azure, burstgpt, mooncake, timed-trace, bailian, vidur."),
 )
-@click.option(
-    "--requests", type=click.IntRange(1, _MOST_REQUESTS), help=_("How many (as many as recorded, or 10,000).")
-)
+@click.option("--requests", type=Whole(1, _MOST_REQUESTS), help=_("How many (as many as recorded, or 10,000)."))
 @click.option("--duration", type=_SECONDS, help=_("How long instead (90s, 2h, 1d)."))
-@click.option("--seed", type=click.IntRange(0), default=0, help=_("The same seed gives the same bytes (0)."))
+@click.option("--seed", type=Whole(0), default=0, help=_("The same seed gives the same bytes (0)."))
 @model_options
 @json_option
 def command(

@@ -24,6 +24,7 @@ _PLAIN = (
     "vocab_size",
     "dtype",
     "max_context_tokens",
+    "original_context_tokens",
     "kv_dtype",
 )
 

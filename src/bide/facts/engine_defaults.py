@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from bide.facts.deployment import Deployment
 from bide.facts.engines import BatchTier
+from bide.facts.kv_formats import kv_format
 from bide.facts.layers import CompressedAttention, CrossAttention, KeyIndex, LatentAttention, RecurrentState
 from bide.facts.model import Model
 from bide.units import GIB, MIB
 
 _COMPRESSED_BLOCK_TOKENS = 256
 """vLLM 0.33.0 v1/attention/backends/mla/indexer.py: 64 rows of 4 tokens."""
-_LATENT_BLOCK_TOKENS = 64
-"""FlashMLA and the sparse MLA kernels: vLLM 0.33.0 v1/attention/backends/mla."""
-_FLASHMLA_CAPABILITY = 9.0
+_SPARSE_BLOCK_TOKENS = 64
+"""The sparse MLA kernels and their index: vLLM 0.33.0 v1/attention/backends/mla."""
+_PLAIN_BYTES = 2
+"""Of a cache element that is not quantised."""
 _CHUNKED_ABOVE_TOKENS = 32_768
 """Longer contexts have their prompts divided by vLLM's V0 too (0.5.5 to 0.7.3 engine/arg_utils.py)."""
 _SHARE_OF_UNKNOWN_CARDS = 0.88
@@ -33,11 +35,21 @@ def default_block_size(deployment: Deployment) -> int:
     groups = deployment.model.groups
     if any(isinstance(group, CompressedAttention) for group in groups):
         return _COMPRESSED_BLOCK_TOKENS
-    latent = any(isinstance(group, LatentAttention) for group in groups)
-    sparse = latent and any(isinstance(group, KeyIndex) for group in groups)
-    if sparse or (latent and _capability(deployment) >= _FLASHMLA_CAPABILITY):
-        return _LATENT_BLOCK_TOKENS
-    return deployment.engine.block_size
+    if not any(isinstance(group, LatentAttention) for group in groups):
+        return deployment.engine.block_size
+    if any(isinstance(group, KeyIndex) for group in groups):
+        return _SPARSE_BLOCK_TOKENS
+    return _latent_block_size(deployment)
+
+
+def _latent_block_size(deployment: Deployment) -> int:
+    """What the kernels of dense MLA on the card take, which depends on the cache too."""
+    capability = _capability(deployment)
+    found = next((row for row in deployment.engine.latent_blocks if capability >= row.min_capability), None)
+    if found is None:
+        return deployment.engine.block_size
+    quantised = kv_format(deployment.kv_dtype, deployment.model).bytes_per_element < _PLAIN_BYTES
+    return found.quantised_tokens if quantised else found.tokens
 
 
 def _capability(deployment: Deployment) -> float:

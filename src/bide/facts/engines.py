@@ -58,6 +58,16 @@ class BatchTier:
 
 
 @dataclass(frozen=True, slots=True)
+class LatentBlock:
+    """Tokens a block of dense MLA on NVIDIA cards of at least this compute capability: the smallest that the kernels
+    which vLLM prefers there take, for a cache in 16 bits and for a quantised one."""
+
+    min_capability: float
+    tokens: int
+    quantised_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class StaticShare:
     """How SGLang chooses its share of the card: by rank count, by the card's memory, or by the batch.
 
@@ -180,6 +190,14 @@ class Engine:
     """The least compute capability of NVIDIA cards that run fp8 weights; None: not known."""
     fp8_cache_capability: float | None = None
     """The same for an fp8 cache."""
+    int8_below_capability: float | None = None
+    """NVIDIA cards of less multiply int8 weights by int8 activations; None: not known."""
+    starts_unstretched: bool = False
+    """Where no longest context is given, that before longrope stretches it is taken."""
+    blackwell_capture: int = 512
+    """The largest batch whose CUDA graph is captured on compute capability 10; elsewhere 512."""
+    latent_blocks: tuple[LatentBlock, ...] = ()
+    """Default blocks of dense MLA, the newest cards first; other cards have `block_size`."""
     reserves_output: bool = False
     """A request starts only when the cache of its whole output is free; elsewhere blocks are taken as tokens come."""
     quantised_cache: str | None = None
@@ -235,6 +253,7 @@ def _engine(name: str, version_text: str | None) -> Engine:
     blocks = {key: values.pop(key) for key in BlockRules.__dataclass_fields__}
     tiers = values.pop("batch_tiers")
     share = values.pop("static_share", None)
+    latent = values.pop("latent_blocks", ())
     return Engine(
         name=name,
         version=version,
@@ -243,6 +262,7 @@ def _engine(name: str, version_text: str | None) -> Engine:
         dp_inside_tp=facts["dp_inside_tp"],
         blocks=BlockRules(**blocks),
         static_share=StaticShare(**_hashable(share)) if share else None,
+        latent_blocks=tuple(LatentBlock(*row) for row in latent),
         memory=_memory(_at(facts["memory"], version)["value"]),
         sources={key: Source(entry["source"], facts["checked"], "config") for key, entry in chosen.items()},
         assumptions=_assumptions(version_text, version, newest),

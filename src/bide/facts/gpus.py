@@ -8,6 +8,7 @@ the driver reports a little less and an engine less again.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -23,6 +24,8 @@ _ROOM = "gpus"
 UNLISTED = "unlisted"
 """The id of hardware that no catalogue knows, a CPU for one: its pool is given, and its times are measured."""
 _GB = 1e9
+_SLICE = re.compile(r"\bmig\b|\b\dg\.\d+gb", re.IGNORECASE)
+"""`NVIDIA H100 80GB HBM3 MIG 3g.40gb`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,17 @@ def find_gpu(name: object, field: str = "gpu") -> Gpu:
         return _gpu(gpu_id)
     known = catalogue.records(_ROOM)
     names = [*known, *(word for record in known.values() for word in model_words(record["words"]))]
-    raise UnknownName(field, name, names, _("a GPU of the catalogue (`bide gpus` lists it)"))
+    raise UnknownName(field, name, names, _("a GPU of the catalogue (`bide gpus` lists it)"), _hint(name))
+
+
+def _hint(name: object) -> str:
+    """What to do about a slice of a card, which the catalogue has not."""
+    if not isinstance(name, str) or not _SLICE.search(name):
+        return ""
+    return _(
+        "MIG slices are not in the catalogue: name the whole card and the slice's pool (pool_bytes_per_gpu); times are "
+        "the whole card's"
+    )
 
 
 @lru_cache(maxsize=1)

@@ -95,6 +95,8 @@ class Model:
     groups: tuple[LayerGroup, ...]
     tensors: tuple[Tensor, ...]
     max_context_tokens: int | None = None
+    original_context_tokens: int | None = None
+    """Before longrope stretches it, where the config says so: an engine may start with it."""
     moe: Moe | None = None
     quantisation: Quantisation | None = None
     kv_dtype: str | None = None

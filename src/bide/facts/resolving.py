@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from bide.errors import BadInput, UnknownName, check_keys
@@ -110,7 +110,7 @@ def _with_knobs(given: _Given, split: Deployment) -> Deployment:
     serving, model = split.engine, split.model
     tier = serving.batch_tier(*_card(split.gpu))
     at = _("default of {engine} {version}").format(engine=serving.name, version=serving.version_text)
-    length = _max_model_len(given, model)
+    length = _max_model_len(given, split)
     chunked = given.take("enable_chunked_prefill", _flag, True)
     tokens = default_batched_tokens(split, tier, length)
     if not chunked and serving.name == "vllm":  # 0.33.0 engine/arg_utils.py: a prompt must fit into one step
@@ -118,6 +118,7 @@ def _with_knobs(given: _Given, split: Deployment) -> Deployment:
     batched = given.take("max_num_batched_tokens", _tokens, tokens, at)
     seqs = given.take("max_num_seqs", _whole(1, 10**7), min(tier.max_num_seqs, batched), at)
     utilization = default_utilization(split, batched, seqs)
+    typed = replace(split, kv_dtype=_cache_type(given, split))
     return Deployment(
         model=model,
         gpu=split.gpu,
@@ -127,12 +128,12 @@ def _with_knobs(given: _Given, split: Deployment) -> Deployment:
         dp=split.dp,
         ep=split.ep,
         weights=given.take("weights", _weights, "auto"),
-        kv_dtype=_cache_type(given, split),
+        kv_dtype=typed.kv_dtype,
         gpu_memory_utilization=given.take("gpu_memory_utilization", _share, utilization, at),
         max_model_len=length,
         max_num_seqs=seqs,
         max_num_batched_tokens=batched,
-        block_size=given.take("block_size", _whole(1, 2**20), default_block_size(split), at),
+        block_size=given.take("block_size", _whole(1, 2**20), default_block_size(typed), at),
         enforce_eager=given.take("enforce_eager", _flag, False),
         enable_prefix_caching=given.take("enable_prefix_caching", _flag, default_prefix_caching(split), at),
         enable_chunked_prefill=chunked,
@@ -167,12 +168,17 @@ def _card(gpu: Gpu | None) -> tuple[int | None, tuple[str, ...]]:
     return (None, ()) if gpu is None else (gpu.memory_bytes, (gpu.id, gpu.name))
 
 
-def _max_model_len(given: _Given, model: Model) -> int:
+def _max_model_len(given: _Given, split: Deployment) -> int:
     """Given, or the model's own longest context; more than that is allowed, with a warning."""
-    longest = model.max_context_tokens
+    longest, original = split.model.max_context_tokens, split.model.original_context_tokens
     if longest is None:
         return given.take("max_model_len", _tokens, _UNKNOWN_CONTEXT_TOKENS, _("the model states no longest context"))
-    length = given.take("max_model_len", _tokens, longest, _("the model's longest context"))
+    usual, why = longest, _("the model's longest context")
+    if original is not None and split.engine.starts_unstretched:
+        usual = min(longest, original)
+        why = _("{engine} starts with the context before longrope stretches it to {longest:,}")
+        why = why.format(engine=split.engine.name, longest=longest)
+    length = given.take("max_model_len", _tokens, usual, why)
     if length > longest:
         text = _("max_model_len {given:,} is above the {longest:,} tokens that the model was made for")
         given.warnings.append(text.format(given=length, longest=longest))

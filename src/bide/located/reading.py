@@ -39,7 +39,7 @@ def parse_yaml(data: bytes, path: Path, field: str = "service file", list_path: 
         reason = str(getattr(error, "problem", None) or error).splitlines()[0]
         line = _line_of(error, data)
         where = _("(line {line})").format(line=line) if line else ""
-        hint = " ".join(filter(None, (reason, where, _cure(error))))
+        hint = "; ".join(filter(None, (f"{reason} {where}".strip(), _cure(error))))
         raise BadInput(field, str(path), _("a YAML file"), hint) from error
     except (UnicodeDecodeError, RecursionError) as error:
         raise BadInput(field, str(path), _("a YAML file")) from error

@@ -34,6 +34,12 @@ class Located:
         """Nothing for a value that is of no file (line 0)."""
         return _("(line {line})").format(line=self.line) if self.line else ""
 
+    def stray(self, key: str, names: Iterable[str], allowed: str) -> UnknownName:
+        """The error for this entry of a mapping, which stands under a key that nobody knows."""
+        comma = self.value is None and key[:1].isdigit()
+        hint = _("a comma parts entries: write 1.5s, not 1,5s") if comma else ""
+        return UnknownName(self.path, key, names, allowed, " ".join(filter(None, (self.where, hint))))
+
     def at(self, read: Callable[[], Value]) -> Value:
         """What `read` gives; its error, where it has one, with the path and the line of this value."""
         try:
@@ -76,7 +82,7 @@ class Located:
         for key, item in self.value.items():
             if key not in names:
                 allowed = _("one of {keys}").format(keys=", ".join(names))
-                raise UnknownName(item.path, key, names, allowed, item.where)
+                raise item.stray(key, names, allowed)
         missing = [key for key in required if key not in self.value]
         if missing:
             text = _("{required}; {keys} missing").format(required=", ".join(required), keys=", ".join(missing))

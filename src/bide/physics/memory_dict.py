@@ -26,7 +26,7 @@ def memory_dict(memory: Memory, contexts: Sequence[int]) -> dict[str, object]:
         "kv": _kv(memory),
         "weights": _weights(memory),
         "pool": _pool(memory),
-        "concurrency": [_fit(memory.fit(tokens)) for tokens in contexts],
+        "concurrency": [_fit(memory, memory.fit(tokens)) for tokens in contexts],
         "warnings": list(cautions(memory, contexts)),
     }
 
@@ -59,10 +59,16 @@ def _pool(memory: Memory) -> dict[str, object]:
     }
 
 
-def _fit(fit: Fit) -> dict[str, object]:
-    """`requests` is null for a model that keeps nothing: any number fits."""
+def _fit(memory: Memory, fit: Fit) -> dict[str, object]:
+    """`requests` is of a data-parallel group, as its engine prints it; null for a model that keeps nothing: any number
+    fits."""
     requests = fit.requests if math.isfinite(fit.requests) else None
-    return {"context_tokens": fit.context_tokens, "request_bytes": fit.request_bytes, "requests": requests}
+    return {
+        "context_tokens": fit.context_tokens,
+        "request_bytes": fit.request_bytes,
+        "requests": requests,
+        "replica_requests": None if requests is None else requests * memory.deployment.dp,
+    }
 
 
 def batch_line(line: object, profile: Profile | None = None) -> dict[str, object]:

@@ -124,8 +124,8 @@ def _graphs(deployment: Deployment, rules: MemoryRules) -> Term:
         return Term(0.0, 0.0, "0")
     whole = rules.graph_gib + rules.graph_layer_gib * deployment.model.layer_count / deployment.pp
     whole += rules.graph_expert_gib * (deployment.model.moe is not None)
-    captured = capture_sizes(deployment.max_num_seqs * (1 + deployment.speculative_tokens))
-    most = capture_sizes(_LARGEST_CAPTURE)
+    batch_tokens = deployment.max_num_seqs * (1 + deployment.speculative_tokens)
+    captured, most = capture_sizes(batch_tokens, _largest_capture(deployment)), capture_sizes(_LARGEST_CAPTURE)
     first = rules.graph_first_gib
     size = (first + (whole - first) * captured / most) * GIB
     how = _("{first:.2f} GiB + {rest:.2f} GiB x {captured} / {most} batch sizes")
@@ -133,17 +133,23 @@ def _graphs(deployment: Deployment, rules: MemoryRules) -> Term:
     return Term(size, rules.graph_sigma * size, shown)
 
 
+def _largest_capture(deployment: Deployment) -> int:
+    """The largest batch that is captured on the card: more on Blackwell of data centres."""
+    capability = (deployment.gpu.compute_capability if deployment.gpu else None) or 0.0
+    return deployment.engine.blackwell_capture if 10 <= capability < 11 else _LARGEST_CAPTURE
+
+
 @lru_cache(maxsize=1024)
-def capture_sizes(max_num_seqs: int) -> int:
-    """How many batch sizes are captured: 1, 2, 4, every 8th to 256, every 16th to min(2 x max_num_seqs, 512).
+def capture_sizes(max_num_seqs: int, most: int = _LARGEST_CAPTURE) -> int:
+    """How many batch sizes are captured: 1, 2, 4, every 8th to 256, every 16th to min(2 x max_num_seqs, `most`).
 
     vLLM 0.33.0 config/vllm.py _set_cudagraph_sizes.
 
-    >>> capture_sizes(1024), capture_sizes(16)
-    (51, 7)
+    >>> capture_sizes(1024), capture_sizes(16), capture_sizes(1024, 1024)
+    (51, 7, 83)
     """
-    largest = min(2 * max_num_seqs, _LARGEST_CAPTURE)
-    sizes = [1, 2, 4, *range(8, 256, 8), *range(256, _LARGEST_CAPTURE + 1, 16)]
+    largest = min(2 * max_num_seqs, most)
+    sizes = [1, 2, 4, *range(8, 256, 8), *range(256, most + 1, 16)]
     return max(1, len([size for size in sizes if size <= largest]))
 
 

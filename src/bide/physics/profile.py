@@ -54,6 +54,8 @@ class Profile:
     """One line: points, curves, and the held-out errors."""
     own: Own | None = None
     """Of a deployment that was measured by itself, with the other terms as they were shipped."""
+    path: Path | None = None
+    """Of the file that it was read from; None: the shipped one."""
 
     def applied(self, deployment: Deployment) -> Profile:
         """With the terms of a measured deployment, where they hold for this one."""
@@ -66,7 +68,8 @@ class Profile:
         for name in names:
             if name in self.terms:
                 return self.terms[name]
-        raise BadInput("profile", self.name, _("one that has the term {term}").format(term=names[0]))
+        file = self.path.name if self.path else self.name  # where it lies is nobody's business who sent it to a server
+        raise BadInput("profile", file, _("one that has the term {term}").format(term=names[0]))
 
 
 def load_profile(path: Path | None = None) -> Profile:
@@ -86,7 +89,7 @@ def _shipped() -> Profile:
 def _from_file(path: Path) -> Profile:
     allowed = _("a profile that `bide calibrate` or tools/calibrate.py wrote")
     try:
-        return _profile(json.loads(path.read_text()))
+        return replace(_profile(json.loads(path.read_text())), path=path)
     except OSError as error:
         raise BadInput("profile", str(path), allowed, str(error.strerror)) from error
     except KeyError as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bide.facts.model import Model
+from bide.facts.model import Model, Tensor
 from bide.facts.module_names import FUSED
 from bide.facts.quantisation import Quantisation
 from bide.i18n import _
@@ -59,6 +59,10 @@ class StageWeights:
     """Read by every decode step."""
     expert_read_bytes: float
     """Held of routed experts; a step of few tokens reads a fraction of it."""
+    draft_read_bytes: float
+    """Read by each pass that drafts a token: one draft layer, and the head again."""
+    draft_expert_read_bytes: float
+    """Held of a draft layer's routed experts."""
 
     @property
     def size_bytes(self) -> int:
@@ -136,7 +140,26 @@ def _stage(model: Model, index: int, layers: range, held: Sequence[Share], layou
         tuple(extra for extra in _extras(model, held, layout) if extra.size_bytes),
         sum(share.size_bytes for share in read) - expert_read,
         expert_read,
+        *_draft_reads(model, held),
     )
+
+
+def _draft_reads(model: Model, held: Sequence[Share]) -> tuple[float, float]:
+    """What a pass of one draft layer reads, its routed experts apart; the head is the model's own."""
+    drafts = [share for share in held if share.stored.tensor.part == "mtp"]
+    drafts = [share for share in drafts if share.stored.tensor.component not in ("embedding", "lm_head")]
+    if not drafts or not model.draft_groups:
+        return 0.0, 0.0
+    layers = len({layer for group in model.draft_groups for layer in group.layers})
+    routed = sum(share.size_bytes for share in drafts if active_fraction(model, share.stored.tensor, 1) < 1)
+    dense = sum(share.size_bytes for share in drafts) - routed
+    head = sum(share.size_bytes for share in held if _is_head(model, share.stored.tensor))
+    return dense / layers + head, routed / layers
+
+
+def _is_head(model: Model, tensor: Tensor) -> bool:
+    """Whether `tensor` gives the logits: the head, or the embedding where it is both."""
+    return tensor.component in ("lm_head", "embedding") and is_read(model, tensor)
 
 
 def _extras(model: Model, held: Sequence[Share], layout: Layout) -> Iterable[Extra]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from bide.errors import CannotBeMet
 from bide.facts.deployment import Deployment
@@ -12,6 +12,7 @@ from bide.facts.formats import served_scheme
 from bide.facts.gpus import Gpu
 from bide.facts.layers import (
     ChunkedAttention,
+    CompressedAttention,
     CrossAttention,
     FullAttention,
     KeyIndex,
@@ -38,9 +39,13 @@ _SUMS_PER_LAYER = 2
 """All-reduces of tensor parallelism: after attention and after the MLP."""
 _MLA_HEAD = (128, 128)
 """Prefill expands a latent into heads with keys of 128, the rope part and values of 128: DeepSeek, Kimi."""
+_COMPRESSED_DIM = 512
+"""Of a query head, and of a compressed state that is key and value both (vLLM 0.33.0 models/deepseek_v4)."""
 _FOUR_BITS = ("mxfp4", "nvfp4", "int4", "awq", "gptq", "bnb")
 _SLOWEST_LINK_BYTES_PER_S = 1e9
 """Of a card without a link: its GPUs cannot serve one model together, and nothing is sent."""
+_WIDE_TOKENS = 16_384
+"""Few prompts outgrow windows and chunks beyond this: their attention is counted by pairs, as of full layers."""
 _SPARSE_TOKENS = 2048
 """Tokens that an indexer lets through: `index_topk` of DeepSeek-V3.2 and GLM-5."""
 
@@ -57,22 +62,23 @@ def step_amounts(deployment: Deployment) -> Amounts:
         raise CannotBeMet(_("step times need a GPU"))
     stages = deployment_weights(deployment).stages
     moe, tp, groups = model.moe, deployment.attention_tp, _expert_groups(deployment)
+    passes, routed_drafts = draft_passes(deployment), any(stage.draft_expert_read_bytes for stage in stages)
     flops = _flops_by_bits(deployment, gpu, groups)
     return Amounts(
-        dense_bytes=sum(stage.dense_read_bytes for stage in stages),
-        expert_bytes=sum(stage.expert_read_bytes for stage in stages),
+        dense_bytes=sum(stage.dense_read_bytes + passes * stage.draft_read_bytes for stage in stages),
+        expert_bytes=sum(stage.expert_read_bytes + passes * stage.draft_expert_read_bytes for stage in stages),
         expert_share=moe.experts_per_token / moe.experts if moe else 0.0,
         expert_groups=float(groups),
         flops_16bit=flops[16],
         flops_8bit=flops[8],
         flops_4bit=flops[4],
-        head_flops=2 * model.hidden_size * model.vocab_size / tp,
+        head_flops=2 * model.hidden_size * model.vocab_size / tp * (1 + deployment.speculative_tokens + passes),
         pair_flops=_pair_flops(model) / tp,
         kv_byte_flops=_kv_flops(deployment),
-        layers=float(model.layer_count),
-        moe_layers=float(len(moe.layers)) if moe else 0.0,
-        sum_bytes=_SUMS_PER_LAYER * model.layer_count * model.hidden_size * _ACTIVATION_BYTES if tp > 1 else 0.0,
-        exchange_bytes=_exchange_bytes(model, groups),
+        layers=float(model.layer_count + passes),
+        moe_layers=float(len(moe.layers) + passes * routed_drafts) if moe else 0.0,
+        sum_bytes=_sum_bytes(deployment, gpu),
+        exchange_bytes=_exchange_bytes(deployment, gpu, groups),
         tp=float(tp),
         exchange_ranks=float(deployment.gpus_per_stage if groups > 1 else 1),
         nvlink=float(on_nvlink(gpu)),
@@ -83,6 +89,11 @@ def step_amounts(deployment: Deployment) -> Amounts:
         bandwidth_bytes_per_s=gpu.bandwidth_bytes_per_s,
         link_bytes_per_s=max(gpu.link_bytes_per_s, _SLOWEST_LINK_BYTES_PER_S),
     )
+
+
+def draft_passes(deployment: Deployment) -> int:
+    """Passes of the model's own draft layers in a step: one for each drafted token; 0 for a drafter apart."""
+    return deployment.speculative_tokens if deployment.model.draft_groups else 0
 
 
 def is_widened(deployment: Deployment, gpu: Gpu) -> bool:
@@ -125,12 +136,34 @@ def _expert_groups(deployment: Deployment) -> int:
     return deployment.dp if deployment.model.moe and deployment.dp > 1 else 1
 
 
-def _exchange_bytes(model: Model, groups: int) -> float:
-    """Each token's vector goes to the groups that hold its experts, and comes back from each."""
+def _sum_bytes(deployment: Deployment, gpu: Gpu) -> float:
+    """Vectors that tensor-parallel ranks sum for each token, those over the network as often as it is slower.
+
+    Rings between nodes run over the networks of all GPUs of a node at once.
+    """
+    model, ranks = deployment.model, deployment.attention_tp
+    if ranks == 1:
+        return 0.0
+    slower = 1.0
+    if ranks > gpu.link_domain_gpus and gpu.network_bytes_per_s:
+        slower = max(1.0, gpu.link_bytes_per_s / (gpu.network_bytes_per_s * gpu.link_domain_gpus))
+    return slower * _SUMS_PER_LAYER * model.layer_count * model.hidden_size * _ACTIVATION_BYTES
+
+
+def _exchange_bytes(deployment: Deployment, gpu: Gpu, groups: int) -> float:
+    """Each token's vector goes to the groups that hold its experts, and comes back from each.
+
+    What leaves the node goes over the GPU's own network, and counts as often as that is slower than the link.
+    """
+    model, ranks = deployment.model, deployment.gpus_per_stage
     if groups == 1 or model.moe is None:
         return 0.0
+    slower = 1.0
+    if ranks > gpu.link_domain_gpus and gpu.network_bytes_per_s:
+        leaving = 1 - gpu.link_domain_gpus / ranks
+        slower += leaving * max(0.0, gpu.link_bytes_per_s / gpu.network_bytes_per_s - 1)
     reached = groups * (1 - (1 - 1 / groups) ** model.moe.experts_per_token) * (groups - 1) / groups
-    return 2 * reached * len(model.moe.layers) * model.hidden_size * _ACTIVATION_BYTES
+    return 2 * slower * reached * len(model.moe.layers) * model.hidden_size * _ACTIVATION_BYTES
 
 
 @kept(1024)
@@ -165,13 +198,18 @@ def _bits(family: str, gpu: Gpu) -> int:
 
 
 def _pair_flops(model: Model) -> float:
-    """Scores and weighted values for one pair of tokens: 2 x (K dim + V dim) for each query head and full layer."""
+    """Scores and weighted values for one pair of tokens: 2 x (K dim + V dim) for each query head and full layer.
+
+    Of compressed layers a pair is a token and a state of several.
+    """
     total = 0.0
     for group in model.groups:
-        if isinstance(group, FullAttention):
+        if isinstance(group, FullAttention) or _is_wide(group):
             total += 2.0 * (group.head_dim_k + group.head_dim_v) * len(group.layers)
         elif isinstance(group, LatentAttention):
             total += 2.0 * (sum(_MLA_HEAD) + group.rope_dim) * len(group.layers)
+        elif isinstance(group, CompressedAttention) and group.tokens_per_state:
+            total += 4.0 * _COMPRESSED_DIM * len(group.layers) / group.tokens_per_state
     return total * model.attention_heads
 
 
@@ -179,10 +217,19 @@ def _window_flops(model: Model) -> float:
     """The same for layers that see a window or a chunk: for each token a whole window, which is the most there is."""
     total = 0.0
     for group in model.groups:
-        if isinstance(group, SlidingWindow | ChunkedAttention):
+        if isinstance(group, SlidingWindow | ChunkedAttention) and not _is_wide(group):
             seen = group.window_tokens if isinstance(group, SlidingWindow) else group.chunk_tokens / 2
             total += 2.0 * (group.head_dim_k + group.head_dim_v) * len(group.layers) * seen
+        elif isinstance(group, CompressedAttention):
+            total += 4.0 * _COMPRESSED_DIM * len(group.layers) * group.window_tokens
     return total * model.attention_heads
+
+
+def _is_wide(group: LayerGroup) -> TypeGuard[SlidingWindow | ChunkedAttention]:
+    """Whether prompts rarely outgrow the window or chunk."""
+    if isinstance(group, SlidingWindow):
+        return group.window_tokens > _WIDE_TOKENS
+    return isinstance(group, ChunkedAttention) and group.chunk_tokens > _WIDE_TOKENS
 
 
 def _kv_flops(deployment: Deployment) -> float:
@@ -199,6 +246,8 @@ def _kv_flops(deployment: Deployment) -> float:
             flops += len(group.layers) * heads * 2.0 * (group.head_dim_k + group.head_dim_v)
         elif isinstance(group, LatentAttention):
             flops += len(group.layers) * heads * 2.0 * (2 * group.latent_dim + group.rope_dim)
+        elif isinstance(group, CompressedAttention) and group.tokens_per_state:
+            flops += len(group.layers) * heads * 4.0 * _COMPRESSED_DIM / group.tokens_per_state
     growing = kv_need(deployment).per_gpu.growing_bytes_per_token * deployment.pp
     return flops / growing if growing else 0.0
 

@@ -34,6 +34,8 @@ class ServicePlan:
     """Of the chosen candidate: 1, 2, 4, 8, ... GPUs, as replicas and as tensor parallel."""
     frontier: tuple[FrontierPoint, ...] = ()
     """Patience from short to long, the measure of the first limit."""
+    together: tuple[FrontierPoint, ...] = ()
+    """All limits longer by one factor, where there are several; told by the same measure."""
     streaming: tuple[FrontierPoint, ...] = ()
     """The same with a limit on TTFT instead, where the patience is for whole answers."""
     verified: Verified | None = None

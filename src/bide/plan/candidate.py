@@ -160,7 +160,7 @@ def candidate(service: Service, gpu: Gpu, setting: Raw, profile: Profile) -> Can
         made = Candidate(service, setting, case_of(deployment, True), profile)
         return _too_long_for_a_stage(made) or made
     except CannotBeMet as error:
-        return Rejection(name, str(error), None, None, "", "")
+        return Rejection(name, f"{error}.", None, None, "", "")
 
 
 def _replica(made: Candidate) -> Replica:
@@ -186,7 +186,7 @@ def _deployment(service: Service, gpu: Gpu, setting: Raw) -> Deployment | Reject
     except BadInput as error:
         if error.field not in setting or error.field in service.engine:
             raise
-        return Rejection(name_of(gpu, setting, 0), str(error), None, None, "", "")
+        return Rejection(name_of(gpu, setting, 0), f"{error}.", None, None, "", "")
     if longest <= deployment.max_model_len:
         return deployment
     reason = _("the longest request reaches {longest:,} tokens, max_model_len is {limit:,}").format(

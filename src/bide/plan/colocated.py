@@ -64,7 +64,9 @@ class Colocated:
 
     def row(self, size: int, met: bool, met_surely: bool) -> Row:
         rate = self.candidate.service.traffic.planned_rps / size
-        return Row(size * self.candidate.gpus, size, read_replica(self._trial, rate, size), met, met_surely)
+        ends: tuple[tuple[End, bool], ...] = (("likely", met), ("slow", met_surely))
+        kept = [end for end, enough in ends if enough]
+        return Row(size * self.candidate.gpus, size, read_replica(self._trial, rate, size, kept), met, met_surely)
 
     def around(self, option: Option, most: int) -> Sequence[Row]:
         return ()

@@ -19,6 +19,7 @@ def details_dict(plan: ServicePlan) -> dict[str, Any]:
     return {
         "doublings": [_doubling(line) for line in plan.doublings],
         "frontier": _frontier(plan.frontier, asked),
+        "together": _frontier(plan.together, asked),
         "streaming": _frontier(plan.streaming, asked),
         "swings": [asdict(swing) for swing in plan.swings],
         "tried": asdict(plan.tried) if plan.tried else None,

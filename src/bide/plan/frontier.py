@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from bide.plan.asks import Ask, Asks, Probe, asks_of
-from bide.plan.question import Goodput, Measure, Service
+from bide.plan.question import Measure, Service
 
 _E2E_S = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0)
 _TTFT_S = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 _FACTORS = (0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
 """Of the limit itself, for times between tokens and for a goodput, all of whose limits move together."""
+_TWICE = 2.0
+_LONGER = (1.5, _TWICE)
+"""Of all limits together, where there are several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A limit of `seconds` on `measure`, and all that is asked then."""
+    """A limit of `seconds` on `measure`, and all that is asked then.
+
+    `kind`: this limit alone is another one than was asked for, or all are by one factor, or the first token is limited
+    in place of the whole answer.
+    """
 
     measure: Measure
     seconds: float
     asks: Asks
-    streaming: bool = False
+    kind: Literal["one", "all", "streaming"] = "one"
 
 
 def waits(service: Service) -> tuple[Wait, ...]:
-    """The limits of the frontier, short to long, then those of streaming; none where classes have their own."""
+    """Kind after kind, each from short to long; none where classes have limits of their own."""
     if service.classes:
         return ()
-    return *_frontier(service), *_streaming(service)
+    return *_frontier(service), *_together(service), *_streaming(service)
 
 
 def probes_of(found: Sequence[Wait]) -> tuple[Probe, ...]:
@@ -39,14 +47,34 @@ def probes_of(found: Sequence[Wait]) -> tuple[Probe, ...]:
 def _frontier(service: Service) -> Iterable[Wait]:
     """Of the limit on whole answers, else of the first; the others stay."""
     asks = asks_of(service)
-    first = next((ask for ask in asks if _latency(ask) == "e2e"), asks[0])
+    first = _first(asks)
     measure, limit_s = _measured(first)
-    known = {"e2e": _E2E_S, "ttft": _TTFT_S}.get(measure.latency)
-    if known is None or isinstance(first.probe.measure, Goodput):
-        known = tuple(factor * limit_s for factor in _FACTORS)
-    for seconds in sorted({*known, limit_s}):
+    for seconds in _limits_s(first, limit_s):
         scaled = replace(first, most=first.most * seconds / limit_s)
         yield Wait(measure, seconds, tuple(scaled if ask == first else ask for ask in asks))
+
+
+def _first(asks: Asks) -> Ask:
+    """Whose limit the frontier changes."""
+    return next((ask for ask in asks if _latency(ask) == "e2e"), asks[0])
+
+
+def _limits_s(first: Ask, limit_s: float) -> list[float]:
+    """Short to long, what was asked for among them and something that is longer by half at least."""
+    known = {"e2e": _E2E_S, "ttft": _TTFT_S}.get(_latency(first))
+    if known is None:
+        return [factor * limit_s for factor in _FACTORS]
+    longest = (_TWICE * limit_s,) if known[-1] < _LONGER[0] * limit_s else ()
+    return sorted({*known, limit_s, *longest})
+
+
+def _together(service: Service) -> Iterable[Wait]:
+    """All limits longer by one factor: where they are several, the first alone may not be what binds."""
+    asks = asks_of(service)
+    if len(asks) > 1:
+        measure, limit_s = _measured(_first(asks))
+        for factor in _LONGER:
+            yield Wait(measure, factor * limit_s, tuple(ask.scaled(factor) for ask in asks), "all")
 
 
 def _latency(ask: Ask) -> str:
@@ -73,4 +101,4 @@ def _streaming(service: Service) -> Iterable[Wait]:
     first = Measure("ttft", measure.percent)
     others = tuple(ask for ask in asks if ask not in whole and ask.probe.measure != first)
     for seconds in _TTFT_S:
-        yield Wait(first, seconds, (*others, Ask(Probe(first), seconds)), streaming=True)
+        yield Wait(first, seconds, (*others, Ask(Probe(first), seconds)), "streaming")

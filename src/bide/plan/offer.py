@@ -15,7 +15,7 @@ from bide.facts.gpus import Gpu
 from bide.interval import spanning
 from bide.physics.profile import Profile
 from bide.plan.asks import Asks, asks_of
-from bide.plan.candidate import Candidate, members
+from bide.plan.candidate import Candidate, End, members
 from bide.plan.capacity import Capacity
 from bide.plan.cost import cost_of, price_of
 from bide.plan.frontier import probes_of, waits
@@ -83,16 +83,17 @@ def offer_of(item: tuple[Service, Gpu], terms: Terms) -> GpuOffer:
 def option_of(trial: Capacity, replicas: int, terms: Terms) -> Option:
     """So many replicas of a candidate, which are enough at the likely end."""
     candidate, hardware = trial.candidate, terms.hardware
-    service = candidate.service
-    planned_rps = service.traffic.planned_rps
+    service, planned_rps = candidate.service, candidate.service.traffic.planned_rps
     price = price_of(candidate.gpu, hardware.prices, hardware.price_multiplier, hardware.price_note)
-    reading = read_replica(trial, planned_rps / replicas, replicas)
+    surely = trial.fewest(planned_rps, terms.most(candidate.gpus), asks_of(service), "slow")
+    kept: tuple[End, ...] = ("likely",) if surely is None or surely > replicas else ("likely", "slow")
+    reading = read_replica(trial, planned_rps / replicas, replicas, kept)
     slow, likely, fast = (trial.saturated_rps(end) for end in ("slow", "likely", "fast"))
     bought = (replicas + terms.spare) * candidate.gpus
     return Option(
         candidate,
         replicas,
-        trial.fewest(planned_rps, terms.most(candidate.gpus), asks_of(service), "slow"),
+        surely,
         reading,
         spanning(slow, likely, fast),
         price,
@@ -222,7 +223,7 @@ class Search:
         floors: dict[int, float] = {}
         for number in reversed(range(len(self.waits))):
             wait = self.waits[number]
-            if number + 1 == len(self.waits) or wait.streaming != self.waits[number + 1].streaming:
+            if number + 1 == len(self.waits) or wait.kind != self.waits[number + 1].kind:
                 floors = dict.fromkeys(range(len(self.trials)), 0.0)
             for place, floor in self._floors(range(len(self.trials)), wait.asks).items():
                 floors[place] = max(floors[place], floor)

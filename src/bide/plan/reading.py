@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
+from itertools import islice
 
 from bide.interval import Interval, spanning
 from bide.metrics import LATENCIES
-from bide.plan.asks import Probe
-from bide.plan.candidate import Candidate
+from bide.plan.asks import Probe, asks_of
+from bide.plan.candidate import Candidate, End
 from bide.plan.capacity import Capacity
 from bide.plan.findings import Reading
 from bide.plan.measured.capacity import MeasuredCapacity, measured_of
@@ -45,18 +47,21 @@ def capacity_of(candidate: Candidate, *probes: Probe, router: RouterName = "roun
     return Capacity(candidate, shown, router=router)
 
 
-def read_replica(capacity: Capacity, requests_per_s: float, replicas: int = 1) -> Reading:
-    """One of `replicas`, each at `requests_per_s`, measured as its service asks."""
+def read_replica(capacity: Capacity, requests_per_s: float, replicas: int = 1, kept: Collection[End] = ()) -> Reading:
+    """One of `replicas`, each at `requests_per_s`, measured as its service asks.
+
+    `kept`: the ends at which the search found that many to be enough.
+    """
     service = capacity.candidate.service
     seen = capacity.at(requests_per_s, replicas=replicas)
     measures = shown_measures(service.patience)
     return Reading(
         requests_per_s,
-        {measure: _interval(capacity, requests_per_s, Probe(measure), replicas) for measure in measures},
+        {measure: _interval(capacity, requests_per_s, Probe(measure), replicas, kept) for measure in measures},
         seen.running if seen else None,
         seen.prefill_share if seen else None,
         bound_of(capacity.candidate, seen.running) if seen else "unstable",
-        goodput_ratio=_interval(capacity, requests_per_s, Probe(service.goodput), replicas)
+        goodput_ratio=_interval(capacity, requests_per_s, Probe(service.goodput), replicas, kept)
         if service.goodput
         else None,
         cached_share=seen.cached_share if seen else None,
@@ -64,13 +69,28 @@ def read_replica(capacity: Capacity, requests_per_s: float, replicas: int = 1) -
     )
 
 
-def _interval(capacity: Capacity, requests_per_s: float, probe: Probe, replicas: int) -> Interval | None:
+def _interval(
+    capacity: Capacity, requests_per_s: float, probe: Probe, replicas: int, kept: Collection[End]
+) -> Interval | None:
     """From the fast to the slow end; an infinite end where only the slow one is too busy."""
-    likely = capacity.value(requests_per_s, probe, replicas=replicas)
-    if not math.isfinite(likely):
-        return None
-    fast, slow = (capacity.value(requests_per_s, probe, end, replicas) for end in ("fast", "slow"))
-    return spanning(fast, likely, slow)
+
+    def at(end: End) -> float:
+        return _promised(capacity, requests_per_s, probe, end, replicas, end in kept)
+
+    likely = at("likely")
+    return spanning(min(at("fast"), likely), likely, at("slow")) if math.isfinite(likely) else None
+
+
+def _promised(capacity: Capacity, requests_per_s: float, probe: Probe, end: End, replicas: int, kept: bool) -> float:
+    """At this rate, or less where that much is kept at a higher one: more load is never taken to be faster.
+
+    What other runs stay below is told of a run, and by chance may be more at a rate than at one above it.
+    """
+    value, asks = capacity.value(requests_per_s, probe, end, replicas), asks_of(capacity.candidate.service)
+    if not kept or all(ask.probe != probe or value <= ask.most for ask in asks):
+        return value
+    above = (rate for rate, _broken in capacity.halving(asks, end, replicas) if rate >= requests_per_s)
+    return min([value, *(capacity.value(rate, probe, end, replicas) for rate in islice(above, 1))])
 
 
 def bound_of(candidate: Candidate, running: float) -> Bound:

@@ -201,8 +201,9 @@ def _service_plan(service: Service, pick: Pick, found: Offer, hardware: Hardware
         tuple(option for option in found.options if option is not pick.option),
         (),
         found.rejections,
-        frontier=tuple(point for wait, point in points if not wait.streaming),
-        streaming=tuple(point for wait, point in points if wait.streaming),
+        frontier=tuple(point for wait, point in points if wait.kind == "one"),
+        together=tuple(point for wait, point in points if wait.kind == "all"),
+        streaming=tuple(point for wait, point in points if wait.kind == "streaming"),
         tried=found.tried,
         mixed=pick.mixed,
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_POINTS = 160
+_POINTS, _FEWEST_POINTS = 160, 20
 
 
 def charts(made: Bench, width: int, height: int = 220) -> list[tuple[str, str]]:
@@ -171,6 +171,7 @@ def _tokens(cell: Cell) -> Series:
 
     kept = [times for times in cell.table.token_times_s or () if len(times)]
     stamps = np.concatenate(kept) if kept else np.empty(0)
-    edges = np.linspace(0.0, float(_grid(cell)[-1]), min(_POINTS, max(2, int(_grid(cell)[-1]) + 1)))
+    end_s = float(_grid(cell)[-1])
+    edges = np.linspace(0.0, end_s, min(_POINTS, max(_FEWEST_POINTS, int(end_s) + 1)))
     counts, _edges = np.histogram(stamps, edges)
     return ((edges[:-1] + edges[1:]) / 2).tolist(), (counts / np.diff(edges)).tolist()

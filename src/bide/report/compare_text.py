@@ -95,9 +95,12 @@ def ratio(row: Row) -> str:
 
 
 def interval(metric: str, value: Value) -> str:
+    """The unit once, where both ends have the same."""
     if value.low is None or value.high is None:
         return ""
-    return f"{shown(metric, value.low)} - {shown(metric, value.high)}"
+    low, high = shown(metric, value.low), shown(metric, value.high)
+    number, space, unit = low.rpartition(" ")
+    return f"{number if space and high.endswith(space + unit) else low} - {high}"
 
 
 def endnotes(made: Comparison) -> Iterator[str]:
@@ -120,4 +123,4 @@ def endnotes(made: Comparison) -> Iterator[str]:
             " standard errors, which is narrow where requests wait together"
         )
     if any(row.verdict == "unknown" for row in made.rows):
-        yield "- " + _("?: neither side says how sure that figure is")
+        yield "- " + _("?: neither side says how sure that figure is, or it is of too few requests")

@@ -30,6 +30,10 @@ def legend(said: CurvesSaid) -> Iterator[str]:
         "average, with its 10th to 90th percentile. ITL: the same without others' prompts in between. E2E: to the last "
         "token. tok/s user: 1 / TPOT. running +n: n wait. $/M: dollars per million output tokens."
     )
+    if any(curve.deployment.speculative_tokens for curve in said.curves):
+        yield _(
+            "With drafts a step brings several tokens at once: ITL is the time from one to the next, TPOT a token's."
+        )
     if said.front:
         text = _("*: on the Pareto front, nothing here is both faster and does more on a GPU.")
         if any(curve.knee for curve in said.curves):

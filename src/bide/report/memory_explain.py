@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 
 from bide.facts.kv_formats import kv_format
@@ -20,10 +20,11 @@ from bide.facts.layers import (
     heads_per_rank,
 )
 from bide.facts.model import Component, Part, Tensor
-from bide.i18n import _, numeral
-from bide.physics.blocks import BlockPool
+from bide.i18n import _, ngettext, numeral
+from bide.physics.blocks import BlockPool, Pool
 from bide.physics.kv import cached_groups
 from bide.physics.memory import Memory
+from bide.plan.tenants import Need, shared_gpus
 from bide.report.memory_text import count
 from bide.units import GIB, format_bytes, format_gib
 
@@ -36,13 +37,39 @@ def explained(memory: Memory, context_tokens: int) -> Iterator[str]:
 
 
 def explained_parts(memory: Memory, context_tokens: int) -> dict[str, list[str]]:
-    """The same by figure: `cache`, `weights`, `pool`, `requests`."""
+    """The same by figure: `cache`, `weights`, `pool`, `request`, `requests`."""
     return {
         "cache": list(_cache(memory)),
         "weights": list(_weights(memory)),
         "pool": list(_pool(memory)),
+        "request": list(_request(memory.pool, context_tokens)),
         "requests": list(_requests(memory, context_tokens)),
     }
+
+
+def explained_count(memory: Memory, tokens: int) -> list[str]:
+    """How many requests of so many tokens fit: what one holds, and the division."""
+    return [*_request(memory.pool, tokens), *_requests(memory, tokens)]
+
+
+def explained_services(needs: Sequence[Need], memory: Memory) -> list[str]:
+    """How many GPUs several services take together: the share of a replica that each fills, added up."""
+    lines = [
+        _("{name}: {users:,} users / {fit} that fit on a replica = {replicas:.2f}").format(
+            name=need.tenant.name, users=need.tenant.users, fit=count(need.users_that_fit), replicas=need.replicas
+        )
+        for need in needs
+        if need.gpus
+    ]
+    gpus = shared_gpus(memory, needs)
+    if gpus is not None:
+        text = ngettext(
+            "together {replicas:.2f} replicas, rounded up: {n:,} GPU",
+            "together {replicas:.2f} replicas, rounded up: {n:,} GPUs",
+            gpus,
+        )
+        lines.append(text.format(replicas=sum(need.replicas for need in needs), n=gpus))
+    return lines
 
 
 def _cache(memory: Memory) -> Iterator[str]:
@@ -211,6 +238,21 @@ def _pool(memory: Memory) -> Iterator[str]:
         yield text.format(low=format_gib(memory.pool_bytes.low), high=format_gib(memory.pool_bytes.high))
 
 
+def _request(pool: Pool, context_tokens: int) -> Iterator[str]:
+    """What one request holds of a pool that is cut into blocks."""
+    if not isinstance(pool, BlockPool):
+        return
+    yield _("a request of {context:,} tokens: {blocks:,} blocks x {block} = {size}").format(
+        context=context_tokens,
+        blocks=pool.request_blocks(context_tokens),
+        block=format_bytes(pool.bytes_per_block),
+        size=format_bytes(pool.request_bytes(context_tokens)),
+    )
+    yield from _tables(pool, context_tokens)
+    if any(group.members[0].spec.kind in ("window", "chunk") for group in pool.groups):
+        yield _("  (local layers reserve their window and {n:,} tokens in flight)").format(n=pool.in_flight_tokens)
+
+
 def _requests(memory: Memory, context_tokens: int) -> Iterator[str]:
     pool = memory.pool
     if not isinstance(pool, BlockPool):
@@ -218,19 +260,26 @@ def _requests(memory: Memory, context_tokens: int) -> Iterator[str]:
         size = format_bytes(pool.request_bytes(context_tokens))
         requests = count(pool.requests(context_tokens))
         yield text.format(tokens=pool.tokens, context=context_tokens, size=size, n=requests)
+        yield from _groups(memory, context_tokens)
         return
     yield _("blocks: {pool} GiB / {block} a block = {n:,} blocks (one is the null block)").format(
         pool=format_gib(memory.pool_bytes.mid), block=format_bytes(pool.bytes_per_block), n=pool.num_blocks
     )
-    yield from _tables(pool, context_tokens)
-    if any(group.members[0].spec.kind in ("window", "chunk") for group in pool.groups):
-        yield _("  (local layers reserve their window and {n:,} tokens in flight)").format(n=pool.in_flight_tokens)
     yield _("requests of {context:,}: {n:,} blocks / {each:,} = {requests:.2f}").format(
         context=context_tokens,
         n=pool.num_blocks,
         each=pool.request_blocks(context_tokens),
         requests=pool.requests(context_tokens),
     )
+    yield from _groups(memory, context_tokens)
+
+
+def _groups(memory: Memory, context_tokens: int) -> Iterator[str]:
+    """All data-parallel groups of a replica together, where there are several."""
+    dp = memory.deployment.dp
+    if dp > 1:
+        requests = memory.replica_requests(context_tokens).mid
+        yield _("  x {dp} data-parallel groups = {requests:.2f}").format(dp=dp, requests=requests)
 
 
 def _tables(pool: BlockPool, context_tokens: int) -> Iterator[str]:

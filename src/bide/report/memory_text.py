@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bide.facts.layers import Cost
 from bide.i18n import _, ngettext, numeral
 from bide.physics.cautions import cautions
 from bide.physics.memory import Memory
@@ -121,10 +122,18 @@ def _cache(memory: Memory) -> str:
     if cost.fixed_bytes_per_request:
         parts.append(_("{size} for each request").format(size=format_bytes(cost.fixed_bytes_per_request)))
     text = " + ".join(parts) or _("none")
-    if memory.deployment.replica_gpus > 1:
-        per_gpu = format_bytes(memory.kv.per_gpu.growing_bytes_per_token)
-        text += _("; on each GPU {size} a token").format(size=per_gpu)
-    return text
+    return text + (_on_each(memory.kv.per_gpu) if memory.deployment.replica_gpus > 1 else "")
+
+
+def _on_each(cost: Cost) -> str:
+    """The same on one GPU: of a token, within windows where nothing grows beyond, else of a request."""
+    in_windows = sum(window.bytes_per_token for window in cost.windows)
+    token_bytes = cost.growing_bytes_per_token or in_windows
+    if token_bytes:
+        return _("; on each GPU {size} a token").format(size=format_bytes(token_bytes))
+    if not cost.fixed_bytes_per_request:
+        return ""
+    return _("; on each GPU {size} a request").format(size=format_bytes(cost.fixed_bytes_per_request))
 
 
 def _weights(memory: Memory) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from bide.i18n import _, numeral
 from bide.plan.answer import Plan, ServicePlan
+from bide.plan.cost import HOURS_PER_MONTH
 from bide.plan.measured.capacity import measured_of
 from bide.plan.option import Option
 from bide.plan.sharing import SharedFleet
@@ -13,7 +14,7 @@ from bide.plan.splitting import MixedFleet
 from bide.plan.telling import surest
 from bide.plan.turned_down import turned_down
 from bide.report.plan_measured import sureness_of
-from bide.report.words import count, listed, so_many_gpus, so_many_replicas, usd
+from bide.report.words import count, listed, so_many_gpus, so_many_replicas, usd, usd_per_hour
 
 
 def sentence(plan: Plan) -> str:
@@ -28,7 +29,7 @@ def sentence(plan: Plan) -> str:
     if plan.usd_per_hour is None or plan.usd_per_month is None:
         return text + "."
     return _("{run}; {hour} an hour, {month} a month.").format(
-        run=text, hour=usd(plan.usd_per_hour), month=usd(plan.usd_per_month)
+        run=text, hour=usd_per_hour(plan.usd_per_hour), month=usd(plan.usd_per_month)
     )
 
 
@@ -131,8 +132,20 @@ def _instead(plan: Plan) -> Iterable[str]:
     for service in plan.services:
         option = surest(service)
         if service.chosen and service.chosen.gpus_surely is None and option and option.gpus_surely:
-            text = _(" ({gpus} in replicas of {candidate} would be, for {name})")
-            yield text.format(gpus=option.gpus_surely, candidate=option.candidate.name, name=service.service.name)
+            text = _(" ({gpus} in replicas of {candidate}{bill} would be, for {name})")
+            yield text.format(
+                gpus=option.gpus_surely,
+                candidate=option.candidate.name,
+                bill=_sure_bill(option, option.gpus_surely),
+                name=service.service.name,
+            )
+
+
+def _sure_bill(option: Option, gpus: int) -> str:
+    """`, $1,469 a month,`; nothing where the price is not known."""
+    if option.price is None:
+        return ""
+    return _(", {usd} a month,").format(usd=usd(gpus * option.price.usd_per_hour * HOURS_PER_MONTH))
 
 
 def _nearest(plan: Plan) -> Iterable[str]:
@@ -182,7 +195,7 @@ def _shared(fleet: SharedFleet) -> str:
         names=listed(fleet.services),
         fleet=fleet_text(fleet.option),
         alone=alone,
-        usd="–" if saved is None else usd(saved),
+        usd="–" if saved is None else usd_per_hour(saved),
     )
 
 
@@ -196,6 +209,6 @@ def _mixed(mixed: MixedFleet) -> str:
         share=mixed.short_share,
         short=fleet_text(mixed.short.option),
         long=fleet_text(mixed.long.option),
-        usd=usd(mixed.saved_usd_per_hour),
+        usd=usd_per_hour(mixed.saved_usd_per_hour),
         single=fleet_text(mixed.single),
     )

@@ -27,7 +27,7 @@ def candidates_section(plan: Plan, service: ServicePlan) -> Section:
     most = plan.question.hardware.max_gpus
     tables = (_table(service, options, most),) if len(options) > 1 else ()
     brief = (_table(service, _few(options), most, 1),) if len(options) > 1 else ()
-    lines = ((_tried(service.tried),) if service.tried else ()) + tuple(_turned_down(service))
+    lines = ((_tried(service.tried, options),) if service.tried else ()) + tuple(_turned_down(service))
     more = tuple(f"{rejection}" for group in turned_down(service.rejections) for rejection in group.others)
     lesson = _("Each line is the best setting of its kind; all of them saw the same requests.")
     return Section("candidates", _("Candidates"), lines, more, tables, brief, lesson)
@@ -86,7 +86,9 @@ def _others(group: TurnedDown) -> str:
     return " " + _("Further off: {names}.").format(names=listed(names))
 
 
-def _tried(tried: Tried) -> str:
+def _tried(tried: Tried, options: Sequence[Option]) -> str:
+    if options and all(measured_of(option.candidate) for option in options):
+        return _("What was measured is the only candidate: nothing was simulated.")
     text = ngettext(
         "{candidates} was tried: {impossible} cannot run, {pruned} ruled out by a bound, {simulated} simulated, in "
         "{runs} runs of a replica.",

@@ -13,7 +13,7 @@ from bide.plan.mix import BIN_TOKENS
 from bide.plan.option import Option, Pools
 from bide.report.plan_steps import factors_text
 from bide.report.plan_text import plan_notes_text
-from bide.report.words import seconds
+from bide.report.words import seconds, usd_per_hour
 from bide.units import format_bytes, format_gib
 
 
@@ -166,8 +166,8 @@ def _added(plan: ServicePlan) -> str:
 
 
 def _cost(cost: Cost) -> Iterable[str]:
-    yield _("a month: {gpus} GPUs x ${usd:.4g} x {hours:g} hours = ${month:,.2f}").format(
-        gpus=cost.gpus, usd=cost.price.usd_per_hour, hours=HOURS_PER_MONTH, month=cost.usd_per_month
+    yield _("a month: {gpus} GPUs x {usd} x {hours:g} hours = ${month:,.2f}").format(
+        gpus=cost.gpus, usd=usd_per_hour(cost.price.usd_per_hour), hours=HOURS_PER_MONTH, month=cost.usd_per_month
     )
     yield _(
         "a million tokens at the stated peak: ${hour:.2f} an hour / ({tokens:,.0f} tokens/s x 3,600) x 1,000,000 = "

@@ -17,7 +17,7 @@ from bide.plan.option import Option
 from bide.plan.serving.transfer import Role
 from bide.plan.thresholds import Thresholds
 from bide.report.plan_parts import Section, Table
-from bide.report.words import count, rate, rounded, seconds, so_many_replicas, usd
+from bide.report.words import count, rate, rounded, seconds, so_many_replicas, usd, usd_per_hour
 from bide.units import format_rate
 
 _NONE = "–"
@@ -48,17 +48,21 @@ def _bill(cost: Cost) -> str:
     )
     return text.format(
         gpus=cost.gpus,
-        price=usd(cost.price.usd_per_hour),
-        hour=usd(cost.usd_per_hour),
+        price=usd_per_hour(cost.price.usd_per_hour),
+        hour=usd_per_hour(cost.usd_per_hour),
         month=usd(cost.usd_per_month),
         hours=HOURS_PER_MONTH,
         load=_("At the day's mean load") if cost.at_mean else _("At the stated peak"),
         request=usd(unit.usd_per_request),
         million=usd(unit.usd_per_million_tokens),
         output=usd(unit.usd_per_million_output_tokens_alone),
-        user="" if cost.usd_per_user_month is None else _(", {usd} a user").format(usd=usd(cost.usd_per_user_month)),
+        user=_a_user(cost.usd_per_user_month),
         source=cost.price.source,
     )
+
+
+def _a_user(usd_per_month: float | None) -> str:
+    return "" if usd_per_month is None else _(", {usd} a user a month").format(usd=usd(usd_per_month))
 
 
 def _units(cost: Cost) -> Table:
@@ -168,7 +172,7 @@ def _day(scaled: Autoscaling) -> str:
         clock=count(scaled.scheduled_gpu_hours),
         reactive=count(scaled.reactive_gpu_hours),
         share=scaled.saved_share,
-        usd="" if saved is None else _(", {usd} a month").format(usd=usd(saved)),
+        usd="" if saved is None else _(", {usd} a month if GPUs that are off are not paid for").format(usd=usd(saved)),
         start=seconds(scaled.scale_up_s),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bide.i18n import _
+from bide.i18n import _, numeral
 from bide.plan.answer import Plan, ServicePlan
 from bide.plan.findings import FrontierPoint
 from bide.plan.question import Measure
@@ -38,7 +38,7 @@ def saving_step(plan: Plan, service: ServicePlan) -> Section:
         tables.append(
             _table(service, streamed, most, _("With a limit on the first token in place of the whole answer."))
         )
-    lines = (*_longer(service), *_streaming(service), *_not_run_whole(service))
+    lines = (*_longer(service), *_all_longer(service), *_streaming(service), *_not_run_whole(service))
     brief = _briefly(_table(service, _worth_showing(service, whole), most, ""))
     return Section("saving", title, lines, (), tuple(tables), (brief,), lesson)
 
@@ -52,8 +52,8 @@ def _briefly(table: Table) -> Table:
 
 def _frontier_legend(service: ServicePlan) -> str:
     text = _(
-        "The cheapest of all candidates for each limit, spare replicas included, other limits as asked. More saves: "
-        "what that much patience since the line above saves a month."
+        "The cheapest of all candidates for each limit, spare replicas included, other limits as asked. Saved per "
+        "second (or 10 ms): what the bill of a month fell since the line above, over the patience in between."
     )
     if service.service.patience:
         return text
@@ -69,8 +69,10 @@ def _name(service: ServicePlan, measure: Measure) -> str:
 
 
 def _longer(service: ServicePlan) -> Iterable[str]:
-    """What half as much patience again would save."""
+    """What half as much patience again would save; where nothing keeps what was asked, from where on something does."""
     asked, longer = asked_point(service), half_longer(service)
+    if asked is not None and asked.gpus is None:
+        longer = next((point for point in service.frontier if point.gpus is not None), None)
     if longer is None or longer.gpus is None:
         return
     found = savings([longer], asked)[0]
@@ -91,6 +93,24 @@ def _longer(service: ServicePlan) -> Iterable[str]:
             gpus=count(asked.gpus),
             saved=_saved(found),
         )
+
+
+def _all_longer(service: ServicePlan) -> Iterable[str]:
+    """What more of every limit would save: the first alone may not be what binds."""
+    asked = asked_point(service)
+    found = [one for one in savings(service.together, asked) if one.point.gpus is not None]
+    if asked is None or not found:
+        return
+    if asked.gpus is not None and not any(map(_differs, found)):
+        yield _("All limits {times} times as long would save nothing.").format(times=_times(found[-1], asked))
+        return
+    for one in found:
+        text = _("With all limits {times} times as long it takes {fleet}{saved}.")
+        yield text.format(times=_times(one, asked), fleet=_fleet(one.point), saved=_saved(one))
+
+
+def _times(found: Saving, asked: FrontierPoint) -> str:
+    return numeral(found.point.seconds / asked.seconds, ".3g")
 
 
 def _streaming(service: ServicePlan) -> Iterable[str]:
@@ -157,7 +177,7 @@ def _table(service: ServicePlan, found: Sequence[Saving], most: int, legend: str
     asked = asked_point(service)
     measure = found[0].point.measure
     per_s = measure.latency in ("e2e", "ttft")
-    more = _("a second more saves") if per_s else _("10 ms more save")
+    more = _("saved per second") if per_s else _("saved per 10 ms")
     headers = (
         _name(service, measure),
         _("GPUs, likely"),

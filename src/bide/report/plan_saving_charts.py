@@ -165,7 +165,8 @@ def _marked(asked: FrontierPoint | None, scale: float, priced: bool, x: Any, mid
     ring = base.mark_point(color=WARN, size=180, strokeWidth=2.5)
     side: Literal["left", "right"]
     side, dx = ("left", 11) if asked.seconds <= middle_s else ("right", -11)
-    return [ring, base.mark_text(aria=False, color=WARN, align=side, dx=dx, dy=-13).encode(text=alt.Text("text:N"))]
+    above = -26  # of the numbers on the points beside it
+    return [ring, base.mark_text(aria=False, color=WARN, align=side, dx=dx, dy=above).encode(text=alt.Text("text:N"))]
 
 
 def _against(point: FrontierPoint | None, priced: bool) -> list[Any]:

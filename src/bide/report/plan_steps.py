@@ -77,7 +77,7 @@ def card_step(service: ServicePlan) -> Section:
         "many requests. A bigger batch is cheaper, and slower."
     )
     if option is None:
-        return Section("card", title, (_("No candidate keeps the patience, whatever the number of GPUs."),))
+        return Section("card", title, (_none_keeps(service),))
     if option.pools is not None:
         lines = (_memory(option), *card_lines(service, option, option.pools))
         return Section("card", title, lines, (waits_for(option.reading.bound), *_outweighs(option)), lesson=lesson)
@@ -87,6 +87,13 @@ def card_step(service: ServicePlan) -> Section:
     more = (waits_for(option.reading.bound), *_outweighs(option))
     tables = (levels_table(service, measured),) if measured else ()
     return Section("card", title, lines, more, tables, tables, lesson)
+
+
+def _none_keeps(service: ServicePlan) -> str:
+    """Some would with more GPUs, or none ever does."""
+    if any(rejection.unit == "GPUs" for rejection in service.rejections):
+        return _("No candidate keeps the patience on as many GPUs as are allowed.")
+    return _("No candidate keeps the patience, whatever the number of GPUs.")
 
 
 def _memory(option: Option) -> str:
@@ -148,5 +155,5 @@ def _cache(service: ServicePlan, reading: Reading) -> Iterable[str]:
 
 def _outweighs(option: Option) -> Iterable[str]:
     requests = outweighing_requests(option.candidate)
-    if requests is not None:
+    if requests is not None and requests <= option.candidate.likely.slots:
         yield _("From {n} requests at once on their cache outweighs the weights.").format(n=count(requests))

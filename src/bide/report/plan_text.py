@@ -54,7 +54,7 @@ def _command(command: str, width: int) -> str:
 def _section(section: Section, title: str, width: int) -> Iterable[str]:
     """Its sentences in one paragraph, and its table for a terminal."""
     if section.lines or section.brief:
-        yield _folded(" ".join(section.lines), width, f"  {title}: ", "      ")
+        yield _folded(" ".join((f"{title}:", *section.lines)), width, "  ", "      ")
     for table in section.brief:
         yield _indented(_table(table, width - 6))
 

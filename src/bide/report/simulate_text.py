@@ -164,7 +164,7 @@ def endnotes(made: Simulation) -> Iterator[str]:
     yield _("- 95 % of runs: where the percentile of 95 in 100 such runs would lie (block bootstrap in time)")
     if _has_step_error(made.summary):
         yield _("- Step times off: the same run with steps at the 10th and 90th percentile of their model's error")
-    for warning in (*made.deployment.warnings, *made.traffic.notes):
+    for warning in (*made.warnings, *made.traffic.notes):
         yield f"- {warning}"
     for assumption in made.assumptions:
         yield _("- Assumed: {assumption}").format(assumption=assumption_line(assumption))

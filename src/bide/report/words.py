@@ -35,13 +35,15 @@ def seconds(value: float) -> str:
 def span(interval: Interval | None) -> str:
     """The likely value, then its range, in one unit: `180 ms (110 to 520)`. What is not known is unstable.
 
-    >>> span(Interval(0.11, 0.184, 1.3)), span(Interval(1.04, 2.0, float("inf")))
-    ('180 ms (110 to 1,300)', '2 s (1 to ∞)')
+    >>> span(Interval(0.11, 0.184, 1.3)), span(Interval(1.04, 2.0, float("inf"))), span(Interval(1.02, 1.03, 1.04))
+    ('180 ms (110 to 1,300)', '2 s (1 to ∞)', '1.03 s (1.02 to 1.04)')
     """
     if interval is None:
         return _("unstable")
     text, scale = next((unit for unit in _spans() if interval.mid >= unit[1]), _spans()[-1])
-    low, mid, high = (_in_unit(value / scale) for value in (interval.low, interval.mid, interval.high))
+    values = [value / scale for value in (interval.low, interval.mid, interval.high)]
+    alike = len({_in_unit(value) for value in values}) == 1
+    low, mid, high = (_in_unit(value, 3 if alike else 2) for value in values)
     return text.format(mid=mid, low=low, high=high)
 
 
@@ -54,8 +56,8 @@ def _spans() -> tuple[tuple[str, float], ...]:
     )
 
 
-def _in_unit(value: float) -> str:
-    return numeral(rounded(value), ",g") if math.isfinite(value) else "∞"
+def _in_unit(value: float, digits: int = 2) -> str:
+    return numeral(rounded(value, digits), ",g") if math.isfinite(value) else "∞"
 
 
 def count(value: float) -> str:
@@ -74,6 +76,20 @@ def usd(value: float) -> str:
     else:
         amount = numeral(value, ",.2f" if value < 100 else ",.0f")
     return _("${amount}").format(amount=amount)
+
+
+_EXACT_BELOW = 10.0
+
+
+def usd_per_hour(value: float) -> str:
+    """Cents, and below $10 two digits more where there are any: it is multiplied by many hours.
+
+    >>> usd_per_hour(117.36), usd_per_hour(4.58), usd_per_hour(0.8048)
+    ('$117.36', '$4.58', '$0.8048')
+    """
+    exact = f"{value:,.4f}".rstrip("0")
+    cents = f"{value:,.2f}"
+    return _("${amount}").format(amount=localised(exact if value < _EXACT_BELOW and len(exact) > len(cents) else cents))
 
 
 def rate(value: float) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bide.errors import CannotBeMet
 from bide.facts.deployment import Deployment
 from bide.i18n import _
+from bide.physics.cautions import speed_cautions
 from bide.physics.nearness import factors, step_assumption
 from bide.physics.own import with_own_pool
 from bide.physics.profile import Profile, load_profile
@@ -31,6 +33,8 @@ Wide = Mapping[str, tuple[float, float]]
 _BEYOND = 2
 """Doublings of the load beyond what the pool holds that a curve shows."""
 _KNEE_LOADS = 48
+_OPEN_WAITING = 1.0
+"""Requests that wait for a place on average, from which places are what binds an open loop; now and then one waits."""
 
 
 def points(
@@ -80,7 +84,7 @@ def _point(case: Case, mix: Mix, load: Load, row: dict[str, float], wide: Wide) 
     return Point(
         mix=mix,
         load=load,
-        bound=_bound(case, mix, row, unstable),
+        bound=_bound(case, mix, load, row, unstable),
         running_requests=row["running"],
         waiting_requests=row["waiting"],
         requests_per_s=row["requests_per_s"],
@@ -95,11 +99,11 @@ def _point(case: Case, mix: Mix, load: Load, row: dict[str, float], wide: Wide) 
     )
 
 
-def _bound(case: Case, mix: Mix, row: dict[str, float], unstable: bool) -> Bound:
+def _bound(case: Case, mix: Mix, load: Load, row: dict[str, float], unstable: bool) -> Bound:
     if unstable:
         return "unstable"
-    if row["waiting"] > 0:
-        if row["running"] < case.slots(mix):
+    if row["waiting"] > (_OPEN_WAITING if load.kind == "requests_per_s" else 0.0):
+        if row["places"] < case.slots(mix):
             return "prefill"
         return "memory" if case.pool_requests(mix) < case.most_requests else "max_num_seqs"
     return largest_part(row)
@@ -224,7 +228,7 @@ def _curve(profile: Profile, asked: _Asked, states: Iterator[tuple[dict[str, flo
         kv_outweighs_weights_at=_kv_outweighs(case, mix, slots),
         slots=slots,
         step_source=_source(profile, case.deployment, shown[0][2]),
-        warnings=tuple(dict.fromkeys(text for point in every for text in point.warnings)),
+        warnings=tuple(dict.fromkeys(chain(speed_cautions(case.memory), *(point.warnings for point in every)))),
     )
 
 

@@ -12,7 +12,7 @@ from bide.i18n import _
 from bide.simulate.curve_dict import point_dict
 from bide.simulate.operating import Load, LoadKind, Mix, Point
 from bide.simulate.step_tables import Steps
-from bide.units import parse_tokens
+from bide.units import likely_number, parse_tokens
 
 _LOADS: tuple[LoadKind, ...] = ("concurrency", "requests_per_s", "batch")
 _LINE_KEYS = frozenset({"id", "deployment", "prompt_tokens", "output_tokens", *_LOADS})
@@ -31,7 +31,7 @@ def checked_tokens(value: object, field: str) -> float:
         number = _with_unit(value, field)
     if number is None or not 1 <= number <= _MOST_TOKENS:
         allowed = _("tokens of a mean request, from 1 to {most:,.0f}, such as 1000, 239.6 or 8k")
-        raise BadInput(field, value, allowed.format(most=_MOST_TOKENS))
+        raise BadInput(field, value, allowed.format(most=_MOST_TOKENS), likely_number(str(value)))
     return number
 
 
@@ -46,7 +46,9 @@ def checked_load(kind: LoadKind, value: object, field: str) -> Load:
     """A load: at least 1 client or request in the batch, or one request in 30 years. Raises BadInput naming `field`."""
     number, least = _number(value), _LEAST_RATE if kind == "requests_per_s" else 1.0
     if number is None or not least <= number <= _MOST_LOAD:
-        allowed = _("a number from {least:g} to {most:,.0f}").format(least=least, most=_MOST_LOAD)
+        allowed = _("a number from {low:g} to {high:,.10g}").format(low=least, high=_MOST_LOAD)
+        if kind == "requests_per_s" and not 0 < (number or 0) < least:  # 1e-320 is above 0 too
+            allowed = _("a number above 0, at most {high:,.10g}").format(high=_MOST_LOAD)
         raise BadInput(field, value, allowed)
     return Load(kind, number)
 

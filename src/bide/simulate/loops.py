@@ -6,7 +6,7 @@ adds to the steps and d a step that only decodes:
 - a request's cycle takes T = R x + (N + c) d: every other request does one prefill while it is served;
 - closed loop: R = min(clients, places) and the rate is R / T; clients without a place wait for one;
 - open loop: R follows from rate = R / (T + x); the highest stable rate is that of a full replica. Prompts queue for
-  the steps that prefill as at a server of constant service time.
+  the steps that prefill as at a server of constant service time, and requests for a place as at as many such servers.
 
 Requests whose output lengths are alike stay in step after they start together: then half of the others' prefills
 fall into a request's TTFT instead of its decoding. `burst` is the share that is in step whatever the engine does;
@@ -37,7 +37,8 @@ STEP_UNDER_WAY = 0.5
 """Of the step that runs when a request arrives, this much is still to come, on average."""
 _HALVINGS = 30
 _BUSIEST = 0.95
-"""Share of time spent on prefill at which an open loop's wait for it is capped."""
+"""Share of time spent on prefill, and of places in use, at which an open loop's waits for them are capped: how near a
+rate is to the highest is not known so well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +89,8 @@ def open_loop(replicas: Replicas, rate: Floats) -> States:
     full = _closed(replicas, pace, running, _in_step(replicas, running, pace))
     wait_s = _under_way_s(replicas, pace, running, running / rate, 0.0) + _prompts_wait_s(replicas, pace, rate)
     stable = _states(replicas, pace, running, pace.decoding * replicas.batches, 0.0, wait_s)
+    place_s = _place_wait_s(running, places, rate)
+    stable = _later(stable, rate * place_s, place_s)
     found = _chosen(unstable, _later(full, np.inf, np.inf), stable)
     return replace(found, requests_per_s=np.minimum(rate, highest))
 
@@ -123,6 +126,19 @@ def _prompts_wait_s(replicas: Replicas, pace: Pace, rate: Floats) -> Floats:
     service_s = pace.first_s / replicas.batches / replicas.chunks_a_step
     busy = np.minimum(rate * service_s, _BUSIEST)
     return np.asarray(busy**2 / (1 - busy) * service_s / 2)
+
+
+def _place_wait_s(running: Floats, places: Floats, rate: Floats) -> Floats:
+    """For a place: each is held for running / rate, as a server of constant service time, c of them.
+
+    S / c x rho^(sqrt(2 (c + 1)) - 1) / (1 - rho) / 2 (Sakasegawa 1977, for M/G/c with constant service); with one
+    place the Pollaczek-Khinchine wait of M/D/1.
+    """
+    import numpy as np
+
+    busy = np.minimum(running / places, _BUSIEST)
+    crowd = busy ** (np.sqrt(2 * (places + 1)) - 1) / (1 - busy)
+    return np.asarray(running / rate / places * crowd / 2)
 
 
 def _chosen(which: NDArray[np.bool_], these: States, those: States) -> States:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from bide.errors import BadInput
 from bide.facts.deployment import Deployment
 from bide.i18n import _
+from bide.physics.cautions import speed_cautions
+from bide.physics.memory import memory_of
 from bide.simulate.fleet.link import link_of
 from bide.simulate.fleet.rules import FleetRules
 from bide.simulate.fleet.run import FleetRun, run_fleet
@@ -78,6 +80,11 @@ class Simulation:
     def assumptions(self) -> tuple[Assumption, ...]:
         fleet = (link_of(self.deployment, self.rules).assumption,) if self.rules.split else ()
         return (*self.deployment.assumptions, *self.setup.assumptions, *self.traffic.assumptions, *fleet)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is allowed but likely a mistake, and what would keep the engine from starting."""
+        return (*self.deployment.warnings, *speed_cautions(memory_of(self.deployment)))
 
     def to_polars(self) -> pl.DataFrame:
         return self.table.to_polars()

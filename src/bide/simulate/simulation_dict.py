@@ -42,7 +42,7 @@ def simulation_dict(simulation: Simulation) -> dict[str, Any]:
         "steps": simulation.run.steps,
         "timeline": timeline_dict(simulation.run.timeline),
         "notes": list(traffic.notes),
-        "warnings": list(deployment.warnings),
+        "warnings": list(simulation.warnings),
         "assumptions": [assumption.to_dict() for assumption in simulation.assumptions],
     }
 

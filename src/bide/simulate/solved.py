@@ -60,7 +60,7 @@ def solve(
             states = solver(stack.chosen(rows), values[rows])
             for name, column in columns.items():
                 column[rows] = getattr(states, name)
-    columns["highest"] = stack.highest_rate
+    columns["highest"], columns["places"] = stack.highest_rate, stack.places
     columns["request_s"] = stack.request_s
     columns |= _parts(
         _at(amounts, place), _at(found, place), rates(_at(amounts, place), _at(found, place)), stack, columns

@@ -95,7 +95,8 @@ def traffic_of(
             ).format(count=len(trace) - len(there))
         )
     if closed and (rate is not None or scale is not None):
-        raise BadInput("concurrency", rate or scale, _("either users, or --rate or --scale"))
+        field, given = ("rate", rate) if rate is not None else ("scale", scale)
+        raise BadInput(field, given, _("nothing beside --concurrency: users set the pace"))
     times, assumptions = (np.arange(len(kept), dtype=np.float64), ()) if closed else _times(kept, rate)
     traffic = Traffic(
         times,

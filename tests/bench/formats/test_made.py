@@ -51,6 +51,25 @@ def test_a_summary_of_vllm(tmp_path: Path) -> None:
     assert not run.unusable
 
 
+def test_one_impossible_level_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    wrong = {**VLLM, "max_concurrency": 16, "mean_ttft_ms": 1e305}
+    good, bad = read(tmp_path / "v.jsonl", "\n".join(map(json.dumps, (VLLM, wrong))))
+    assert not good.unusable
+    assert bad.unusable == ("ttft_mean of 1e+302 s; is its unit what it should be?",)
+    assert set(bad.latency) == {"tpot"}
+    assert (bad.load, bad.requests_per_s) == (Asked("concurrency", 16.0), 4.0)
+
+
+def test_a_file_of_impossible_levels_alone_is_refused_by_the_first(tmp_path: Path) -> None:
+    wrong = {**VLLM, "request_rate": 1e9, "mean_tpot_ms": -1.0}
+    said = r"(?i)not understood: 1e\+09 requests/s: a load of 1e\+09"
+    with pytest.raises(BadInput, match=said):
+        read(tmp_path / "v.json", wrong)
+    both = "\n".join(map(json.dumps, (wrong, {**VLLM, "mean_tpot_ms": -1.0})))
+    with pytest.raises(BadInput, match=said):
+        read(tmp_path / "v.jsonl", both)
+
+
 def test_an_older_file_of_vllm_tells_failures_by_what_is_missing(tmp_path: Path) -> None:
     old = {key: value for key, value in VLLM.items() if key not in ("failed", "max_output_tokens_per_s")}
     (run,) = read(tmp_path / "v.json", {**old, "completed": 180})

@@ -12,6 +12,7 @@ from bench_scene import loaded, quick, served, users
 from bide.bench.formats.reading import read_runs
 from bide.bench.health import Health
 from bide.bench.journal import Closing, read_journal
+from bide.calibrate.sides import measured_side
 from read_results import codes, only
 
 
@@ -75,6 +76,14 @@ def test_a_tail_that_is_the_clients_is_said_and_no_mean_is_lost(tmp_path: Path) 
     assert not run.unusable
     assert [fault.grave for fault in run.faults if fault.code == "client_tail"] == ["distrust"]
     assert run.trusted("tpot") is not None
+    itl = run.trusted("itl")
+    assert itl is not None
+    assert itl.mean_s is not None
+    assert set(itl.percentiles) == {50.0}
+    figures = measured_side(run).figures
+    assert ("itl", 50.0) in figures
+    assert ("itl", 99.0) not in figures
+    assert ("ttft", 99.0) in figures
 
 
 def test_a_closing_without_health_is_not_known() -> None:

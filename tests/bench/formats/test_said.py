@@ -126,6 +126,19 @@ def test_where_a_tools_time_per_token_is_another_figure_tpot_comes_from_the_ends
     assert tpot.mean_s == pytest.approx(0.01)  # (1.1 - 0.1) s / 100
 
 
+def test_a_report_of_inference_perf_without_its_scenario_has_the_load_beside_it(tmp_path: Path) -> None:
+    stages = "load: {type: poisson, stages: [{rate: 5.0}, {rate: 10.0}]}\nserver: {model_name: m}\n"
+    (tmp_path / "config.yaml").write_text(stages)
+    found = {key: value for key, value in _llmd("").items() if key != "scenario"}
+    found["run"]["uid"] = "inference-perf-stage-1-433bc5cc"
+    run = only(tmp_path / "inference-perf.partial.stage_1.yaml", found)
+    assert run.load == Asked("requests_per_s", 10.0)
+    assert run.deployment == {"model": "m"}
+    assert run.trusted("itl") is None
+    assert run.latency["tpot"].mean_s == pytest.approx(0.01)  # (1.1 - 0.1) s / 100
+    assert only(tmp_path / "inference-perf.partial.stage_7.yaml", found).load == Asked("unknown")
+
+
 def test_rows_of_inferencex_as_its_web_page_has_them(tmp_path: Path) -> None:
     row = {
         "hardware": "b200",
@@ -168,14 +181,6 @@ def test_figures_that_no_client_can_have_measured_are_refused(
     path = tmp_path / "v.json"
     path.write_text(json.dumps({**VLLM, **changed}))
     with pytest.raises(BadInput, match=re.escape(said)):
-        read_runs(path)
-
-
-def test_of_several_levels_the_one_that_cannot_be_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "v.jsonl"
-    levels = ({**VLLM, "request_rate": 4.0}, {**VLLM, "request_rate": 8.0, "mean_ttft_ms": -1.0})
-    path.write_text("".join(json.dumps(level) + "\n" for level in levels))
-    with pytest.raises(BadInput, match=r"8 requests/s: ttft_mean of -0.001 s"):
         read_runs(path)
 
 

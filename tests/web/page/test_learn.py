@@ -39,3 +39,24 @@ def test_the_lesson_leads_to_the_reader_s_own_numbers(watched: Watched) -> None:
     page = watched.open("?tab=learn", charts=2)
     page.get_by_role("button", name="How many fit on my card?").click()
     expect(page.locator("#panel-fit .number strong")).to_have_text("54")
+
+
+def test_the_words_are_explained_and_every_tab_leads_to_them(watched: Watched) -> None:
+    page = watched.open("?tab=fast", charts=1)
+    page.get_by_role("button", name="What the words mean").click()
+    words = page.locator("#panel-learn .words")
+    for word in ("Token", "KV cache", "Step, batch", "Prefill, decode", "TTFT, TPOT, E2E", "p95", "Knee"):
+        expect(words.get_by_text(word, exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        ("Why meta-llama/Llama-3.1-8B on one l40s?", "a request of 8,192 tokens: 512 blocks x 2 MiB = 1 GiB"),
+        ("Why 6 GPUs?", "Source of the step times"),
+    ],
+)
+def test_both_figures_say_why(watched: Watched, figure: str, said: str) -> None:
+    page = watched.open("?tab=learn", charts=2)
+    page.get_by_role("button", name=figure).click()
+    expect(page.get_by_role("dialog", name=figure)).to_contain_text(said)

@@ -14,7 +14,9 @@ from bide.errors import BadInput
 from bide.web.page import bundle, checks
 from bide.web.page.compressed import Compressed
 from bide.web.page.fast_answer import FastAnswer, fast_answer
+from bide.web.page.fast_view import hero
 from bide.web.page.fit_answer import fit_answer, switched
+from bide.web.page.fit_view import services
 from bide.web.page.learn_answer import learn_answer
 from bide.web.page.markup import h, table, unbroken, why
 from bide.web.page.models import fits_address, model_of, packed_config
@@ -251,3 +253,30 @@ def test_what_never_changes_is_compressed_once() -> None:
     assert asked == ["/kept.js", "/other.js", "/other.js"]
     plain = client.get("/kept.js", headers={"accept-encoding": "identity"})
     assert (plain.content, plain.headers.get("content-encoding")) == (FILE, None)
+
+
+def test_the_number_s_why_counts_at_the_mean() -> None:
+    """28,136 blocks / 256 of a request of 4,096 tokens; what one request holds is told of the longest."""
+    state = fresh()
+    state.set("mean_tokens", "4096")
+    why_of = fit_answer(state.frozen(), SETTINGS).why
+    assert "requests of 4,096: 28,136 blocks / 256 = 109.91" in why_of["requests"]
+    assert why_of["request"][0] == "a request of 8,192 tokens: 512 blocks x 2 MiB = 1 GiB"
+
+
+def test_services_say_how_their_gpus_are_counted() -> None:
+    """100 x 2,000 tokens and 20 x 16,384 tokens: 100 / 225.1 + 20 / 27.5 = 0.44 + 0.73 replicas."""
+    state = fresh()
+    said = str(services(state, fit_answer(state.frozen(), SETTINGS)))
+    assert "chat: 100 users / 225 that fit on a replica = 0.44" in said
+    assert "together 1.17 replicas, rounded up: 2 GPUs" in said
+    assert "`" not in said
+
+
+def test_the_headline_of_curves_says_why() -> None:
+    state = fresh()
+    state.set("gpus", "h100-sxm,l40s")
+    said = str(hero(fast_answer(state.frozen(), SETTINGS)))
+    assert "Where the time goes: h100-sxm with 256 clients" in said
+    assert "cost: $2.29 an hour" in said
+    assert "Source of the step times" in said

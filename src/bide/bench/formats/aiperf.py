@@ -10,6 +10,7 @@ from bide.bench.formats.assembling import run_of_table
 from bide.bench.formats.chunks import tokens_at
 from bide.bench.formats.faults import (
     client_behind,
+    client_limit,
     in_band_errors,
     itl_of_chunks,
     ttft_of_chunks,
@@ -36,6 +37,8 @@ _METRICS: Mapping[Metric, str] = {
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0}
 _NS = 1e-9
 _SUMMARY = "profile_export_aiperf"
+_CACHED = ("usage_prompt_cache_read_tokens", "usage_prompt_cached_tokens")
+"""Newer and older versions' name for the prompt tokens that the server says were in its cache."""
 
 
 def is_aiperf(found: Mapping[str, Any]) -> bool:
@@ -56,9 +59,10 @@ def aiperf_run(found: Mapping[str, Any], source: str) -> Run:
     completed = _whole(found, "request_count")
     failed = _whole(found, "error_request_count") or 0
     faults = [in_band_errors(TOOL), ttft_of_chunks(TOOL), *_notes(found), *itl_of_chunks(TOOL, latency)]
-    concurrency = _average(found, "effective_concurrency")
+    concurrency, cached = _average(found, "effective_concurrency"), _cached_share(found)
     faults += client_behind(load, concurrency)
-    faults += warnings_of_counts(completed, failed, None, load)
+    faults += client_limit(load, positive(_phase(found).get("concurrency")), concurrency)
+    faults += warnings_of_counts(completed, failed, cached, load)
     prompt = _average(found, "usage_prompt_tokens") or _average(found, "input_sequence_length")
     output = _average(found, "usage_completion_tokens") or _average(found, "output_sequence_length")
     return Run(
@@ -74,6 +78,7 @@ def aiperf_run(found: Mapping[str, Any], source: str) -> Run:
         output_tokens_per_s=_average(found, "output_token_throughput"),
         concurrency=concurrency,
         latency=latency,
+        cached_share=cached,
         deployment=_stated(found),
         date=words(found.get("start_time")) or "",
         faults=tuple(faults),
@@ -88,19 +93,33 @@ def _average(found: Mapping[str, Any], name: str) -> float | None:
     return positive(mapping(found.get(name)).get("avg"))
 
 
+def _cached_share(found: Mapping[str, Any]) -> float | None:
+    """Of the prompts' tokens as the server counted them."""
+    hits, prompts = (
+        next((total for name in names if (total := positive(mapping(found.get(name)).get("sum")))), None)
+        for names in (_CACHED, ("usage_prompt_tokens", "input_sequence_length"))
+    )
+    return hits / prompts if hits and prompts else None
+
+
 def _figures(said: object) -> Any:
     unit_s = _UNITS.get(str(mapping(said).get("unit")))
     return figures(said, unit_s, mean="avg", std="std") if unit_s else None
 
 
-def _load(found: Mapping[str, Any]) -> Asked:
-    """The last phase that measures: by concurrency or by rate (schema 1.x `phases`; older `loadgen`)."""
+def _phase(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The last one that measures (schema 1.x `phases`; older `loadgen`)."""
     config = mapping(found.get("input_config"))
     phases = [mapping(each) for each in items(config.get("phases"))]
     phase: Mapping[str, Any] = next(
         (each for each in reversed(phases) if each.get("kind", "profiling") == "profiling"), {}
     )
-    said = {**mapping(config.get("loadgen")), **phase}
+    return {**mapping(config.get("loadgen")), **phase}
+
+
+def _load(found: Mapping[str, Any]) -> Asked:
+    """By concurrency or by rate."""
+    said = _phase(found)
     rate = positive(said.get("request_rate")) or positive(said.get("rate"))
     if rate is not None:
         mode = str(said.get("request_rate_mode") or said.get("arrival_pattern") or said.get("type") or "poisson")
@@ -162,6 +181,7 @@ def _table(rows: Sequence[Mapping[str, Any]], load: Asked) -> RequestTable:
         np.array([row.prompt for row in made], dtype=np.int64),
         np.array([row.output for row in made], dtype=np.int64),
         sent_s=np.array([row.sent_s - origin for row in made]),
+        cached_tokens=np.array([row.cached for row in made], dtype=np.int64),
         first_chunk_tokens=np.array([int((t == t[0]).sum()) if len(t) else 0 for t in times], dtype=np.int64),
         status=np.array([row.status for row in made], dtype=np.str_),
         error=np.array([row.error for row in made], dtype=np.str_),
@@ -172,7 +192,7 @@ def _table(rows: Sequence[Mapping[str, Any]], load: Asked) -> RequestTable:
 class _Row:
     """One line."""
 
-    __slots__ = ("arrival_s", "error", "gaps_s", "output", "prompt", "sent_s", "status", "ttft_s")
+    __slots__ = ("arrival_s", "cached", "error", "gaps_s", "output", "prompt", "sent_s", "status", "ttft_s")
 
     def __init__(self, line: Mapping[str, Any], load: Asked) -> None:
         about, metrics, error = mapping(line.get("metadata")), mapping(line.get("metrics")), line.get("error")
@@ -181,6 +201,7 @@ class _Row:
         # a closed loop's client sends when it can: its own wait is no latency of the server
         self.arrival_s = issued if 0 < issued <= self.sent_s and load.kind == "requests_per_s" else self.sent_s
         self.prompt = int(_value(metrics, "usage_prompt_tokens") or _value(metrics, "input_sequence_length") or 0)
+        self.cached = int(next((n for name in _CACHED if (n := _value(metrics, name))), 0))
         self.output = int(_value(metrics, "usage_completion_tokens") or _value(metrics, "output_sequence_length") or 0)
         ttft = _seconds(metrics, "time_to_first_token")
         self.ttft_s = ttft if ttft is not None else -1.0

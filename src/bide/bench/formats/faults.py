@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ _ROLE_TIMES = 5.0
 """The prompt's work falls between first and second chunk where the first is so much earlier."""
 _BEHIND = 0.9
 _OTHER_CHUNKS = 0.1
+_CHANCE = 3.0
+"""Standard deviations."""
 
 
 def client_time_per_token(tool: str) -> Fault:
@@ -62,6 +65,35 @@ def itl_of_chunks(tool: str, latency: Mapping[Metric, Figures]) -> Iterator[Faul
     elif "itl" in latency:
         text = _("{tool}: its time between tokens is between chunks, whatever they hold")
         yield Fault("itl_of_chunks", text.format(tool=tool))
+
+
+def drafts_accepted(tokens_a_step: float | None) -> Iterator[Fault]:
+    """Speculative decoding that the result tells by what its steps brought."""
+    if tokens_a_step and tokens_a_step > 1:
+        text = _("drafts were accepted, {n:.2f} tokens a step: say --speculative-tokens")
+        yield Fault("speculative", text.format(n=tokens_a_step))
+
+
+def shared_prefixes() -> Fault:
+    text = _("prompts share prefixes or go on from earlier turns: the cache hides prefill")
+    return Fault("prefix_hits", text, "unusable")
+
+
+def apart() -> Fault:
+    text = _("prefill and decode run on GPUs of their own: not one deployment")
+    return Fault("apart", text, "unusable")
+
+
+def client_limit(asked: Asked, limit: float | None, in_flight: float | None) -> Iterator[Fault]:
+    """A limit of clients beside a rate, which may have held requests back: times count from behind it.
+
+    Of Poisson arrivals about as many are in flight as the mean, give or take its root.
+    """
+    if asked.kind != "requests_per_s" or limit is None:
+        return
+    if in_flight is None or in_flight + _CHANCE * math.sqrt(in_flight) > limit:
+        text = _("a limit of {n:g} clients beside a rate: waiting in the client is not in its times")
+        yield Fault("client_limit", text.format(n=limit), "unusable")
 
 
 def unknown_load() -> Fault:

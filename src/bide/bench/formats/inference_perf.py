@@ -6,14 +6,15 @@ A run's stages (rate or concurrency) stand in `config.yaml` beside its files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bide.bench.formats.assembling import run_of_table
 from bide.bench.formats.chunks import tokens_at
-from bide.bench.formats.faults import half_itl, in_band_errors, warnings_of_counts
-from bide.bench.formats.numbers import count, figures, items, mapping, number, positive, with_tpot
+from bide.bench.formats.faults import half_itl, in_band_errors, shared_prefixes, warnings_of_counts
+from bide.bench.formats.numbers import count, figures, items, mapping, number, positive, with_tpot, words
 from bide.bench.formats.values import Asked, Fault, Metric, Run
 from bide.i18n import _
 from bide.records import RequestTable
@@ -33,6 +34,9 @@ _METRICS: Mapping[Metric, str] = {
 }
 
 
+_STAGE = re.compile(r"stage_(\d{1,6})")
+
+
 def is_inference_perf(found: Mapping[str, Any]) -> bool:
     return "load_summary" in found and "successes" in found
 
@@ -45,7 +49,8 @@ def inference_perf_run(found: Mapping[str, Any], source: str, path: Path) -> Run
     """A summary or a stage."""
     good, bad, about = (mapping(found.get(name)) for name in ("successes", "failures", "load_summary"))
     times, rates = mapping(good.get("latency")), mapping(good.get("throughput"))
-    load, model = _load(about, path)
+    config = config_beside(path)
+    load, model = staged_load(about, config, path), model_of(config)
     latency = {metric: made for metric, name in _METRICS.items() if (made := figures(times.get(name), 1.0))}
     completed, failed = count(good.get("count")), count(bad.get("count"))
     prompt = positive(mapping(good.get("prompt_tokens")).get("mean")) or positive(
@@ -61,7 +66,8 @@ def inference_perf_run(found: Mapping[str, Any], source: str, path: Path) -> Run
     faults = [
         in_band_errors(TOOL),
         *([half_itl()] if "itl" in latency else []),
-        *_late(about),
+        *(_late(about) if load.kind == "requests_per_s" else ()),
+        *shared_by(config),
         *warnings_of_counts(completed, failed, share, load),
     ]
     return Run(
@@ -83,6 +89,7 @@ def inference_perf_run(found: Mapping[str, Any], source: str, path: Path) -> Run
 
 
 def _late(about: Mapping[str, Any]) -> list[Fault]:
+    """Of an open loop: the requests of a closed one are all due at once, and wait for a client."""
     late = mapping(about.get("schedule_delay"))
     worst = number(late.get("p90"))
     if worst is not None and worst > 0.1:
@@ -91,39 +98,49 @@ def _late(about: Mapping[str, Any]) -> list[Fault]:
     return []
 
 
-def _load(about: Mapping[str, Any], path: Path) -> tuple[Asked, str | None]:
+def staged_load(about: Mapping[str, Any], config: Mapping[str, Any], path: Path) -> Asked:
     """What the result says, else what the configuration beside it says of the stage in the file's name."""
     rate = positive(about.get("requested_rate"))
     clients = positive(about.get("concurrency")) or positive(about.get("concurrency_level"))
-    stages, model, kind = _config(path)
-    number_of = path.name.removeprefix("stage_").partition("_")[0]
+    said = mapping(config.get("load"))
+    stages = items(said.get("stages"))
     if rate is None and clients is None:
-        stage = mapping(stages[int(number_of)]) if number_of.isdigit() and int(number_of) < len(stages) else {}
-        stage = mapping(stages[0]) if not stage and len(stages) == 1 else stage
+        named = _STAGE.search(path.name)
+        place = int(named[1]) if named else 0
+        stage = mapping(stages[place]) if place < len(stages) and (named or len(stages) == 1) else {}
         rate, clients = positive(stage.get("rate")), positive(stage.get("concurrency_level"))
     if clients is not None:
-        return Asked("concurrency", clients), model
+        return Asked("concurrency", clients)
     if rate is not None:
-        return Asked("requests_per_s", rate, float("inf") if kind == "constant" else 1.0), model
-    return Asked("unknown"), model
+        return Asked("requests_per_s", rate, float("inf") if said.get("type") == "constant" else 1.0)
+    return Asked("unknown")
 
 
-def _config(path: Path) -> tuple[Sequence[Any], str | None, str]:
+def config_beside(path: Path) -> Mapping[str, Any]:
+    """The configuration beside a result; empty where there is none."""
     import yaml
 
     try:
-        found = mapping(yaml.safe_load((path.parent / "config.yaml").read_text(encoding="utf-8")))
+        return mapping(yaml.safe_load((path.parent / "config.yaml").read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError):
-        return (), None, ""
-    load, server = mapping(found.get("load")), mapping(found.get("server"))
-    model = server.get("model_name")
-    return items(load.get("stages")), model if isinstance(model, str) else None, str(load.get("type", ""))
+        return {}
+
+
+def model_of(config: Mapping[str, Any]) -> str | None:
+    return words(mapping(config.get("server")).get("model_name"))
+
+
+def shared_by(config: Mapping[str, Any]) -> Iterator[Fault]:
+    """Prompts that were made to share their beginnings."""
+    if mapping(config.get("data")).get("type") == "shared_prefix":
+        yield shared_prefixes()
 
 
 def per_request_run(rows: Sequence[Mapping[str, Any]], source: str, path: Path) -> Run:
     """The listed requests; counts are the server's where it told them."""
-    load, model = _load({}, path)
-    notes = [in_band_errors(TOOL)]
+    config = config_beside(path)
+    load, model = staged_load({}, config, path), model_of(config)
+    notes = [in_band_errors(TOOL), *shared_by(config)]
     table = _table([row for row in rows if number(row.get("start_time")) is not None])
     said: dict[str, Any] = {"deployment": {"model": model}} if model else {}
     return run_of_table(table, source, TOOL, load, notes, **said)
@@ -145,6 +162,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> RequestTable:
         np.array([each[-1] if len(each) else np.nan for each in kept]),
         np.array([_prompt(row, each) for row, each in zip(rows, metrics, strict=True)], dtype=np.int64),
         np.array([len(each) for each in kept], dtype=np.int64),
+        cached_tokens=np.array([_cached(each) for each in metrics], dtype=np.int64),
         first_chunk_tokens=np.array([int((t == t[0]).sum()) if len(t) else 0 for t in kept], dtype=np.int64),
         status=np.array(["ok" if good else "failed" for good in ok], dtype=np.str_),
         error=np.array([str(row.get("error") or "")[:200] for row in rows], dtype=np.str_),
@@ -181,6 +199,11 @@ def _has_text(chunk: str) -> bool:
         or any(mapping(mapping(each).get("delta")).get(k) for k in ("content", "reasoning", "reasoning_content"))
         for each in choices
     )
+
+
+def _cached(metrics: Mapping[str, Any]) -> int:
+    """As many as the server says; 0 where it does not."""
+    return count(mapping(mapping(metrics.get("server_usage")).get("prompt_tokens_details")).get("cached_tokens")) or 0
 
 
 def _prompt(row: Mapping[str, Any], metrics: Mapping[str, Any]) -> int:

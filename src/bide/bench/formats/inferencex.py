@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bide.bench.formats.faults import warnings_of_counts
-from bide.bench.formats.numbers import mapping, number, percent_of, positive, words
+from bide.bench.formats.faults import apart, warnings_of_counts
+from bide.bench.formats.numbers import mapping, named_figures, positive, words
 from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
 from bide.i18n import _
 
@@ -45,7 +45,7 @@ def inferencex_run(found: Mapping[str, Any], source: str) -> Run:
     if _is_said(found, "spec_decoding") or _is_said(found, "spec_method"):
         faults.append(Fault("speculative", _("the row is with speculative decoding: say --speculative-tokens")))
     if _is_said(found, "disagg"):
-        faults.append(Fault("apart", _("prefill and decode run on GPUs of their own: not one deployment"), "unusable"))
+        faults.append(apart())
     completed = int(clients * _PROMPTS_A_CLIENT) if clients else None
     faults += warnings_of_counts(completed, None, None, load)
     prompt, output = (positive(found.get(name)) for name in ("isl", "osl"))
@@ -77,19 +77,9 @@ def _output_per_s(said: Mapping[str, Any]) -> float | None:
 
 
 def _figures(said: Mapping[str, Any], names: tuple[str, ...]) -> Figures | None:
-    for name in names:
-        suffix = f"_{name}"
-        points = {
-            percent: value
-            for key, raw in said.items()
-            if key.endswith(suffix)
-            and (percent := percent_of(key.removesuffix(suffix))) is not None
-            and (value := number(raw)) is not None
-        }
-        mean = number(said.get(f"mean{suffix}"))
-        if mean is not None or points:
-            return Figures(mean, dict(sorted(points.items())))
-    return None
+    """Of the first of `names` that is there."""
+    found = (named_figures(said, f"_{name}", 1.0) for name in names)
+    return next((each for each in found if each is not None), None)
 
 
 def _stated(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,25 @@
-"""The llm-d benchmark report, 0.1, 0.2 and 0.2.1: every figure carries its unit."""
+"""The llm-d benchmark report, 0.1, 0.2 and 0.2.1: every figure carries its unit.
+
+inference-perf writes one a stage without the scenario: its load stands in the `config.yaml` beside it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from bide.bench.formats.faults import half_itl, in_band_errors, ttft_of_chunks, warnings_of_counts
+from bide.bench.formats import inference_perf
+from bide.bench.formats.faults import (
+    apart,
+    half_itl,
+    in_band_errors,
+    shared_prefixes,
+    ttft_of_chunks,
+    warnings_of_counts,
+)
+from bide.bench.formats.inference_perf import config_beside, model_of, shared_by, staged_load
 from bide.bench.formats.numbers import count, figures, items, mapping, number, positive, with_tpot, words
 from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
 from bide.i18n import _
@@ -18,33 +31,35 @@ _METRICS: Mapping[Metric, str] = {
     "e2e": "request_latency",
 }
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "s/token": 1.0, "ms/token": 1e-3}
-_OTHER_TPOT = ("inference-perf", "guidellm")
+_OTHER_TPOT = (inference_perf.TOOL, "guidellm")
 """Tools whose time per token is another one than TPOT: that is taken from E2E and TTFT."""
 _ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 _RATES = {"qps_values", "qps", "rate_qps"}
 
 
 def is_llmd(found: Mapping[str, Any]) -> bool:
-    return "version" in found and "scenario" in found and ("metrics" in found or "results" in found)
+    return "version" in found and ("scenario" in found or "run" in found) and ("metrics" in found or "results" in found)
 
 
-def llmd_run(found: Mapping[str, Any], source: str) -> Run:
+def llmd_run(found: Mapping[str, Any], source: str, path: Path) -> Run:
     """One report."""
     old = "metrics" in found
     scenario = mapping(found.get("scenario"))
     measured = mapping(found.get("metrics")) if old else _aggregate(found)
     requests, rates = mapping(measured.get("requests")), mapping(measured.get("throughput"))
-    harness, load = _old_load(scenario) if old else _new_load(scenario)
+    partial = not scenario and _is_of_inference_perf(found)
+    config = config_beside(path) if partial else {}
+    told = _old_load(scenario) if old else _new_load(scenario)
+    harness, load = (inference_perf.TOOL, staged_load({}, config, path)) if partial else told
     latency = {metric: made for metric, name in _METRICS.items() if (made := _figures(measured, name))}
     output = positive(mapping(requests.get("output_length")).get("mean"))
     if harness in _OTHER_TPOT:
         latency = with_tpot(latency, output)
     total, failed = count(requests.get("total")), count(requests.get("failures"))
     completed = None if total is None else max(0, total - (failed or 0))
-    faults = [*_harness_faults(harness), *_plausible(latency), *_cached(scenario)]
+    faults = [*_harness_faults(harness), *_plausible(latency), *_cached(scenario), *shared_by(config)]
     faults += warnings_of_counts(completed, failed, None, load)
-    if old and _is_mixed(scenario):
-        faults.append(Fault("apart", _("prefill and decode run on GPUs of their own: not one deployment"), "unusable"))
+    faults += _not_one(scenario, old)
     return Run(
         source,
         f"llm-d report {found.get('version')}" + (f" ({harness})" if harness else ""),
@@ -57,10 +72,14 @@ def llmd_run(found: Mapping[str, Any], source: str) -> Run:
         requests_per_s=_rate(rates, "request_rate", "requests_per_sec"),
         output_tokens_per_s=_rate(rates, "output_token_rate", "output_tokens_per_sec"),
         latency=latency,
-        deployment=_old_stated(scenario) if old else _new_stated(scenario),
+        deployment=_old_stated(scenario) if old else _new_stated(scenario, model_of(config)),
         date=words(mapping(mapping(found.get("run")).get("time")).get("start")) or "",
         faults=tuple(faults),
     )
+
+
+def _is_of_inference_perf(found: Mapping[str, Any]) -> bool:
+    return str(mapping(found.get("run")).get("uid", "")).startswith(inference_perf.TOOL)
 
 
 def _aggregate(found: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -111,7 +130,7 @@ def _asked(rate: float | None, clients: float | None, even: bool = False) -> Ask
 
 
 def _harness_faults(harness: str) -> list[Fault]:
-    if harness == "inference-perf":
+    if harness == inference_perf.TOOL:
         return [half_itl(), in_band_errors(harness)]
     if harness in ("vllm-benchmark", "vllm"):
         return [ttft_of_chunks("vllm bench serve"), in_band_errors("vllm bench serve")]
@@ -138,19 +157,24 @@ def _cached(scenario: Mapping[str, Any]) -> list[Fault]:
     said = mapping(mapping(scenario.get("load")).get("standardized"))
     turns = mapping(said.get("multi_turn")).get("enabled") is True
     if said.get("prefix") or turns:
-        return [
-            Fault(
-                "prefix_hits",
-                _("prompts share prefixes or go on from earlier turns: the cache hides prefill"),
-                "unusable",
-            )
-        ]
+        return [shared_prefixes()]
     return []
 
 
-def _is_mixed(scenario: Mapping[str, Any]) -> bool:
-    kinds = set(map(str, items(mapping(scenario.get("host")).get("type"))))
-    return bool(kinds & {"prefill", "decode"})
+def _not_one(scenario: Mapping[str, Any], old: bool) -> Iterator[Fault]:
+    """A load that several engines shared: by their roles, or as replicas."""
+    if old:
+        roles = [str(kind) for kind in items(mapping(scenario.get("host")).get("type"))]
+        engines = len(roles)
+    else:
+        stack = _engines(scenario)
+        roles = [str(engine.get("role")) for engine in stack]
+        engines = sum(count(engine.get("replicas")) or 1 for engine in stack)
+    if "prefill" in roles:
+        yield apart()
+    elif engines > 1:
+        text = _("{n:,} replicas shared the load: not one deployment")
+        yield Fault("replicas", text.format(n=engines), "unusable")
 
 
 def _old_stated(scenario: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,13 +190,17 @@ def _old_stated(scenario: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in stated.items() if value is not None}
 
 
-def _new_stated(scenario: Mapping[str, Any]) -> dict[str, Any]:
-    parts = [mapping(mapping(each).get("standardized")) for each in items(scenario.get("stack"))]
-    engine = next((part for part in parts if part.get("kind") == "inference_engine"), {})
+def _engines(scenario: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    parts = (mapping(mapping(each).get("standardized")) for each in items(scenario.get("stack")))
+    return [part for part in parts if part.get("kind") == "inference_engine"]
+
+
+def _new_stated(scenario: Mapping[str, Any], served: str | None) -> dict[str, Any]:
+    engine = next(iter(_engines(scenario)), {})
     card = mapping(engine.get("accelerator"))
     tool = str(engine.get("tool") or "")
     stated: dict[str, Any] = {
-        "model": mapping(engine.get("model")).get("name"),
+        "model": mapping(engine.get("model")).get("name") or served,
         "gpu": card.get("model"),
         "engine": tool if tool in ("vllm", "sglang") else None,
         **_parallel(mapping(card.get("parallelism"))),

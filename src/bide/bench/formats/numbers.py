@@ -87,6 +87,16 @@ def figures(said: object, unit_s: float, *, mean: str = "mean", std: str = "") -
     )
 
 
+def named_figures(found: Mapping[str, Any], suffix: str, unit_s: float, counted: int | None = None) -> Figures | None:
+    """Figures of `mean_x`, `std_x`, `median_x` and `p99_x` with `suffix` `_x`, in units of `unit_s`; None for none."""
+    names = {key.removesuffix(suffix): key for key in found if key.endswith(suffix)}
+    values = {short: value * unit_s for short, key in names.items() if (value := number(found[key])) is not None}
+    points = {percent: value for name, value in values.items() if (percent := percent_of(name)) is not None}
+    if "mean" not in values and not points:
+        return None
+    return Figures(values.get("mean"), dict(sorted(points.items())), counted, values.get("std"))
+
+
 def words(value: object) -> str | None:
     """Text that says something."""
     return value.strip() if isinstance(value, str) and value.strip() else None

@@ -20,6 +20,8 @@ TOOL = "bide bench"
 _JOURNAL = "bide.bench.journal/"
 _LONGEST_HEAD = 1 << 20
 _METRICS: tuple[Metric, ...] = ("ttft", "tpot", "itl", "e2e")
+_TAIL_PERCENT = 90.0
+"""A client says its lag at p50 and p99: what lies between may be of either."""
 
 
 def is_bench(found: Mapping[str, Any]) -> bool:
@@ -93,7 +95,7 @@ def client_faults(kept_up: object, tail_kept_up: object) -> Iterator[Fault]:
         yield Fault("client_saturated", text, "unusable")
     elif tail_kept_up is False:
         text = _("the client lagged now and then: the tail of ITL is of the client as much as of the server")
-        yield Fault("client_tail", text, "distrust")
+        yield Fault("client_tail", text, "distrust", ("itl",), _TAIL_PERCENT)
     if kept_up is None:
         yield Fault("client_unknown", _("the run was cut off before it could say whether its client kept up"))
 

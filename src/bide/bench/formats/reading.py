@@ -9,7 +9,7 @@ from typing import Any
 
 from bide.bench.formats import aiperf, guidellm, inference_perf, inferencex, llmd, own, own_tables, sglang, vllm
 from bide.bench.formats.numbers import items, mapping
-from bide.bench.formats.plausible import check_plausible
+from bide.bench.formats.plausible import plausible
 from bide.bench.formats.raw import Raw, read_raw
 from bide.bench.formats.values import Fault, Run
 from bide.errors import BadInput
@@ -23,7 +23,7 @@ _WHOLE: tuple[tuple[Callable[[Mapping[str, Any]], bool], Reader], ...] = (
     (guidellm.is_guidellm, lambda found, source, _path: guidellm.guidellm_runs(found, source)),
     (aiperf.is_aiperf, lambda found, source, _path: [aiperf.aiperf_run(found, source)]),
     (inference_perf.is_inference_perf, lambda f, source, path: [inference_perf.inference_perf_run(f, source, path)]),
-    (llmd.is_llmd, lambda found, source, _path: [llmd.llmd_run(found, source)]),
+    (llmd.is_llmd, lambda found, source, path: [llmd.llmd_run(found, source, path)]),
     (inferencex.is_inferencex, lambda found, source, _path: [inferencex.inferencex_run(found, source)]),
     (vllm.is_vllm, lambda found, source, _path: [vllm.vllm_run(found, source)]),
     (sglang.is_sglang, lambda found, source, _path: [sglang.sglang_run(found, source)]),
@@ -36,9 +36,7 @@ def read_runs(path: Path, field: str = "results") -> list[Run]:
     if path.is_dir():
         raise BadInput(field, str(path), _("a file"), _("name the result inside it"))
     try:
-        found = list(_read(path, field))
-        for run in found:
-            check_plausible(run)
+        found = plausible(_read(path, field))
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
         hint = _("not understood: {why}").format(why=str(error)[:100])
         raise BadInput(field, str(path), _allowed(), hint) from error

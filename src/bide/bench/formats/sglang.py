@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bide.bench.formats.faults import client_behind, itl_of_chunks, ttft_of_chunks, warnings_of_counts
-from bide.bench.formats.numbers import MS, count, items, number, percent_of, positive, words
-from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
-from bide.i18n import _
+from bide.bench.formats.faults import (
+    client_behind,
+    client_limit,
+    drafts_accepted,
+    itl_of_chunks,
+    ttft_of_chunks,
+    warnings_of_counts,
+)
+from bide.bench.formats.numbers import MS, count, items, mapping, named_figures, positive, words
+from bide.bench.formats.values import Asked, Figures, Metric, Run
 
 TOOL = "sglang bench_serving"
 _NAMES: Mapping[Metric, str] = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2e_latency"}
@@ -24,15 +30,16 @@ def sglang_run(found: Mapping[str, Any], source: str) -> Run:
     completed = count(found.get("completed"))
     asked = count(found.get("num_prompts"))
     failed = max(0, asked - completed) if asked is not None and completed is not None else _errors(found)
-    latency = {metric: made for metric, name in _NAMES.items() if (made := _figures(found, name, completed))}
-    faults = [ttft_of_chunks(TOOL), *itl_of_chunks(TOOL, latency)]
-    faults += warnings_of_counts(completed, failed, None, load)
-    accepted = positive(found.get("accept_length"))
-    if accepted and accepted > 1:
-        text = _("drafts were accepted, {n:.2f} tokens a step: say --speculative-tokens")
-        faults.append(Fault("speculative", text.format(n=accepted)))
+    latency, cached = _latency(found, completed), _cached_share(mapping(found.get("cache_report")))
     concurrency = positive(found.get("concurrency"))
-    faults += client_behind(load, concurrency)
+    faults = [
+        ttft_of_chunks(TOOL),
+        *itl_of_chunks(TOOL, latency),
+        *warnings_of_counts(completed, failed, cached, load),
+        *drafts_accepted(positive(found.get("accept_length"))),
+        *client_behind(load, concurrency),
+        *client_limit(load, positive(found.get("max_concurrency")), concurrency),
+    ]
     return Run(
         source,
         TOOL,
@@ -46,6 +53,7 @@ def sglang_run(found: Mapping[str, Any], source: str) -> Run:
         output_tokens_per_s=positive(found.get("output_throughput")),
         concurrency=concurrency,
         latency=latency,
+        cached_share=cached,
         deployment=_stated(found),
         date=words(found.get("date")) or "",
         faults=tuple(faults),
@@ -53,6 +61,9 @@ def sglang_run(found: Mapping[str, Any], source: str) -> Run:
 
 
 def _load(found: Mapping[str, Any]) -> Asked:
+    """A rate of `trace` is that of the recording that was replayed, and not said."""
+    if found.get("request_rate") == "trace":
+        return Asked("unknown")
     rate, clients, prompts = (positive(found.get(name)) for name in ("request_rate", "max_concurrency", "num_prompts"))
     if rate is not None:
         return Asked("requests_per_s", rate)
@@ -86,16 +97,13 @@ def _each(found: Mapping[str, Any], name: str, completed: int | None) -> float |
     return total / completed if total and completed else None
 
 
-def _figures(found: Mapping[str, Any], name: str, completed: int | None) -> Figures | None:
-    suffix = f"_{name}_ms"
-    points = {
-        percent: value * MS
-        for key, raw in found.items()
-        if key.endswith(suffix)
-        and (percent := percent_of(key.removesuffix(suffix))) is not None
-        and (value := number(raw)) is not None
-    }
-    mean = number(found.get(f"mean{suffix}"))
-    if mean is None and not points:
-        return None
-    return Figures(None if mean is None else mean * MS, dict(sorted(points.items())), completed)
+def _latency(found: Mapping[str, Any], completed: int | None) -> dict[Metric, Figures]:
+    """An ITL is of as many gaps as nobody says."""
+    named = ((metric, f"_{name}_ms", completed if metric != "itl" else None) for metric, name in _NAMES.items())
+    return {metric: made for metric, suffix, of in named if (made := named_figures(found, suffix, MS, of))}
+
+
+def _cached_share(report: Mapping[str, Any]) -> float | None:
+    """Of `--cache-report`."""
+    hits, prompts = positive(report.get("total_cached_tokens")), positive(report.get("total_prompt_tokens"))
+    return hits / prompts if hits and prompts else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bide.i18n import _, numeral
@@ -18,12 +19,14 @@ Grave = Literal["note", "distrust", "unusable"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something in a result that a reader should know. `distrusts`: the metrics that it spoils."""
+    """Something in a result that a reader should know. `distrusts`: the metrics that it spoils, from the percentile
+    `from_percent` on; from 0 on the mean too."""
 
     code: str
     text: str
     grave: Grave = "note"
     distrusts: tuple[Metric, ...] = ()
+    from_percent: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,12 @@ class Figures:
     def at(self, percent: float | None) -> float | None:
         """A percentile, or the mean for None."""
         return self.mean_s if percent is None else self.percentiles.get(percent)
+
+    def before(self, percent: float) -> Figures:
+        """Without the percentiles from `percent` on."""
+        kept = {at: value for at, value in self.percentiles.items() if at < percent}
+        sure = {at: ends for at, ends in self.intervals.items() if at < percent}
+        return replace(self, percentiles=kept, intervals=sure)
 
     @property
     def middle_s(self) -> float | None:
@@ -85,10 +94,14 @@ class Run:
     client_kept_up: bool | None = None
     faults: tuple[Fault, ...] = ()
 
+    def spoilt_from(self, metric: Metric) -> float:
+        """The percentile from which on a fault spoils a metric: 0 for all of it and its mean, infinity for nothing."""
+        return min((fault.from_percent for fault in self.faults if metric in fault.distrusts), default=math.inf)
+
     def trusted(self, metric: Metric) -> Figures | None:
-        """The figures of a metric, unless a fault spoils them."""
-        spoilt = any(metric in fault.distrusts for fault in self.faults)
-        return None if spoilt else self.latency.get(metric)
+        """The figures of a metric, as far as no fault spoils them."""
+        figures, spoilt = self.latency.get(metric), self.spoilt_from(metric)
+        return figures.before(spoilt) if figures and spoilt > 0 else None
 
     @property
     def unusable(self) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from typing import Any
 
 from bide.bench.formats.assembling import run_of_table
 from bide.bench.formats.chunks import tokens_at
-from bide.bench.formats.faults import in_band_errors, itl_of_chunks, ttft_of_chunks, warnings_of_counts
-from bide.bench.formats.numbers import MS, count, items, number, percent_of, positive, words
+from bide.bench.formats.faults import drafts_accepted, in_band_errors, itl_of_chunks, ttft_of_chunks, warnings_of_counts
+from bide.bench.formats.numbers import MS, count, items, named_figures, number, positive, words
 from bide.bench.formats.values import Asked, Fault, Figures, Metric, Run
 from bide.i18n import _, ngettext
 from bide.records import RequestTable
@@ -46,10 +46,11 @@ def vllm_run(found: Mapping[str, Any], source: str) -> Run:
         "deployment": stated,
         "date": words(found.get("date")) or "",
     }
+    drafts = list(drafts_accepted(positive(found.get("spec_decode_acceptance_length"))))
     table, notes = _table(found, load)
     if table is not None:
-        return run_of_table(table, source, TOOL, load, (in_band_errors(TOOL), *notes), **said)
-    return _summary(found, source, load, said)
+        return run_of_table(table, source, TOOL, load, (in_band_errors(TOOL), *drafts, *notes), **said)
+    return _summary(found, source, load, (*drafts, *notes), said)
 
 
 def stated_keys(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +59,9 @@ def stated_keys(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _load(found: Mapping[str, Any]) -> Asked:
-    """A rate where there is one; else clients; else all at once."""
+    """A rate where there is one; else clients; else all at once. A rate that rises on the way is no one load."""
+    if found.get("ramp_up_strategy") is not None:
+        return Asked("unknown")
     rate, clients, prompts = (positive(found.get(name)) for name in ("request_rate", "max_concurrency", "num_prompts"))
     if rate is not None:
         return Asked("requests_per_s", rate, positive(found.get("burstiness")) or 1.0)
@@ -67,16 +70,19 @@ def _load(found: Mapping[str, Any]) -> Asked:
     return Asked("batch", prompts) if prompts else Asked("unknown")
 
 
-def _summary(found: Mapping[str, Any], source: str, load: Asked, said: Mapping[str, Any]) -> Run:
+def _summary(
+    found: Mapping[str, Any], source: str, load: Asked, notes: tuple[Fault, ...], said: Mapping[str, Any]
+) -> Run:
     completed, failed = count(found.get("completed")), count(found.get("failed"))
     if failed is None and completed is not None and (asked := count(found.get("num_prompts"))):
         failed = max(0, asked - completed)
-    latency = {metric: made for metric, name in _NAMES.items() if (made := _figures(found, name, completed))}
+    latency = _latency(found, completed)
     rate, tokens = positive(found.get("request_throughput")), positive(found.get("output_throughput"))
     concurrency = None
     if rate and "e2e" in latency and latency["e2e"].mean_s:
         concurrency = rate * latency["e2e"].mean_s  # Little's law
-    faults = [in_band_errors(TOOL), ttft_of_chunks(TOOL), *itl_of_chunks(TOOL, latency), *_waited(found, load, latency)]
+    faults = [in_band_errors(TOOL), *notes, ttft_of_chunks(TOOL), *itl_of_chunks(TOOL, latency)]
+    faults += _waited(found, load, latency)
     faults += warnings_of_counts(completed, failed, None, load)
     return Run(
         source,
@@ -97,7 +103,7 @@ def _summary(found: Mapping[str, Any], source: str, load: Asked, said: Mapping[s
 
 def _waited(found: Mapping[str, Any], load: Asked, latency: Mapping[Metric, Figures]) -> Iterator[Fault]:
     """Requests that waited for the client's own limit beside a rate: newer files say how long, in no other figure."""
-    limit, waited = positive(found.get("max_concurrency")), _figures(found, "client_queue_time", None)
+    limit, waited = positive(found.get("max_concurrency")), named_figures(found, "_client_queue_time_ms", MS)
     if load.kind != "requests_per_s" or limit is None:
         return
     first_s = latency["ttft"].mean_s if "ttft" in latency else None
@@ -114,21 +120,10 @@ def _each(found: Mapping[str, Any], name: str, completed: int | None) -> float |
     return total / completed if total and completed else None
 
 
-def _figures(found: Mapping[str, Any], name: str, completed: int | None) -> Figures | None:
-    """`mean_ttft_ms`, `median_ttft_ms`, `p99_ttft_ms`."""
-    suffix, points = f"_{name}_ms", {}
-    for key, raw in found.items():
-        if key.endswith(suffix):
-            percent, value = percent_of(key.removesuffix(suffix)), number(raw)
-            if percent is not None and value is not None:
-                points[percent] = value * MS
-    mean, std = number(found.get(f"mean{suffix}")), number(found.get(f"std{suffix}"))
-    if mean is None and not points:
-        return None
-    counted = completed if name != "itl" else None
-    return Figures(
-        None if mean is None else mean * MS, dict(sorted(points.items())), counted, None if std is None else std * MS
-    )
+def _latency(found: Mapping[str, Any], completed: int | None) -> dict[Metric, Figures]:
+    """`mean_ttft_ms` and the like. An ITL is of as many gaps as nobody says."""
+    named = ((metric, f"_{name}_ms", completed if metric != "itl" else None) for metric, name in _NAMES.items())
+    return {metric: made for metric, suffix, of in named if (made := named_figures(found, suffix, MS, of))}
 
 
 def _table(found: Mapping[str, Any], load: Asked) -> tuple[RequestTable | None, list[Fault]]:

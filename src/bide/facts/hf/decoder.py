@@ -91,6 +91,15 @@ def _rope_factor(f: Fields) -> float:
     return float(scaling.number("factor", default=1.0))
 
 
+def original_context(f: Fields) -> int | None:
+    """The length before longrope stretches it, where the config itself has it (vLLM 0.33 `_get_and_verify_max_len`)."""
+    scaling = f.part("rope_scaling" if isinstance(f.raw("rope_scaling")[1], dict) else "rope_parameters")
+    if scaling.text("rope_type", "type", default="default") not in ("longrope", "su"):
+        return None
+    original: int | None = f.int("original_max_position_embeddings", default=None)
+    return original
+
+
 def layer_kinds(f: Fields, layers: int) -> list[str] | None:
     """`layer_types` as given, one for each layer, or None."""
     kinds = f.list("layer_types", "layers_block_type", length=layers)

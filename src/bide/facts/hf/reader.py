@@ -10,6 +10,7 @@ from bide.errors import BadInput, UnknownArchitecture, nearest
 from bide.facts.dtypes import DTYPES
 from bide.facts.formats import named_scheme
 from bide.facts.hf.assemble import Decoder, groups_of, mark, moe_of, tensors_of
+from bide.facts.hf.decoder import original_context
 from bide.facts.hf.fields import TEXT_KEYS, Fields
 from bide.facts.hf.quantisation import read_kv_dtype, read_quantisation
 from bide.facts.hf.rope import read_rope_tables
@@ -57,6 +58,7 @@ def from_config(
         groups=groups_of(decoder.layers) + decoder.extra_groups,
         tensors=_tensors(decoder) + encoded.tensors,
         max_context_tokens=decoder.max_context_tokens,
+        original_context_tokens=original_context(fields),
         moe=moe,
         quantisation=scheme,
         kv_dtype=read_kv_dtype(config, quantisation_config),

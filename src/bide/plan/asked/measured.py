@@ -106,7 +106,7 @@ def _check_asked(item: Located, measured: MeasuredReplica, service: Service) -> 
                 hint = _("{load} has none; a result with its requests has them all (bide bench -o FILE.jsonl)")
                 raise item.bad(
                     _("results that say {name}, which the patience asks").format(name=name),
-                    hint.format(load=level.run.name),
+                    level.spoilt_by(ask.probe) or hint.format(load=level.run.name),
                 )
 
 

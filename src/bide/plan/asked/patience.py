@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from bide.errors import BadInput, UnknownName
+from bide.errors import BadInput
 from bide.i18n import _
 from bide.located import Located
 from bide.metrics import ENOUGH_FOR_P99, LATENCIES, Latency
@@ -48,7 +48,7 @@ def _allowed() -> str:
 def _limit(key: str, item: Located, rows: int) -> Limit:
     match = _LIMIT.fullmatch(key)
     if match is None:
-        raise UnknownName(item.path, key, (*_COMMON, _GOODPUT), _allowed(), item.where)
+        raise item.stray(key, (*_COMMON, _GOODPUT), _allowed())
     percent = float(match[2]) if match[2] else None
     if percent is not None and not 1 <= percent <= 99.9:
         raise BadInput(item.path, key, _allowed(), item.where)

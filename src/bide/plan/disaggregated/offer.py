@@ -112,7 +112,7 @@ class _Search:
         known: list[Reached | None] = [*colocated] or [None for _wait in self.waits]
         for number in reversed(range(len(self.waits))):
             wait, one = self.waits[number], known[number]
-            if number + 1 == len(self.waits) or wait.streaming != self.waits[number + 1].streaming:
+            if number + 1 == len(self.waits) or wait.kind != self.waits[number + 1].kind:
                 floors = [*self._least]
             found.append(self._point(wait.asks, one.gpus - 1 if one and one.gpus is not None else most, floors))
         return tuple(reversed(found))

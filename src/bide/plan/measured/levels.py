@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from bide import metrics
-from bide.bench.formats.values import Run
+from bide.bench.formats.values import Metric, Run
 from bide.bench.window import measured, window_of
 from bide.i18n import _
 from bide.plan.asks import EVERYBODY, Probe
@@ -48,9 +48,10 @@ class Level:
     def taken(self, probe: Probe) -> tuple[float, float] | None:
         """The number of `probe`, and what 95 of 100 other runs as long stay below (as `trial.taken`).
 
-        A result without its requests says a percentile or not, and at most how sure it is: None where it does not.
+        A result without its requests says a percentile or not, and at most how sure it is: None where it does not,
+        and where a fault of the measurement spoils it.
         """
-        if probe.group != EVERYBODY:
+        if probe.group != EVERYBODY or self.spoilt_by(probe):
             return None
         table = self.run.table
         values = None if table is None else _values(table, probe)
@@ -63,6 +64,22 @@ class Level:
             return None
         _low, high = figures.intervals.get(percent_of(probe) or math.nan, (value, value))
         return value, max(value, high)
+
+    def spoilt_by(self, probe: Probe) -> str:
+        """The fault that spoils its number, in words; empty for none. Limits are spoilt where any part of one is."""
+        measure = probe.measure
+        asked: list[tuple[Metric, float]]
+        if isinstance(measure, Goodput):
+            asked = [(latency, math.inf) for latency, _limit_s in measure.limits]
+        else:
+            asked = [(measure.latency, measure.percent or 0.0)]
+        spoils = (
+            fault.text
+            for fault in self.run.faults
+            for latency, percent in asked
+            if latency in fault.distrusts and fault.from_percent <= percent
+        )
+        return next(spoils, "")
 
 
 def levels_of(runs: Sequence[Run]) -> tuple[Level, ...]:

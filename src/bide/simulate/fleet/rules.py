@@ -35,7 +35,8 @@ class FleetRules:
     former and answered by the latter, the cache going from one to the other over a link of
     `link_bytes_per_s` for each GPU, where the catalogue's is not the one. Replicas are numbered
     through, those for prefill first. `users` send the requests in turn, each the next one
-    `think_s` after its answer, instead of when the trace says.
+    `think_s` after its answer, instead of when the trace says; they begin at `user_starts_s`, one
+    time each, or all at once.
     """
 
     replicas: int = 1
@@ -48,6 +49,7 @@ class FleetRules:
     link_latency_s: float | None = None
     users: int | None = None
     think_s: float = 0.0
+    user_starts_s: tuple[float, ...] = ()
     starts: tuple[At, ...] = ()
     failures: tuple[At, ...] = ()
     start_up_s: float = 0.0
@@ -77,10 +79,16 @@ class FleetRules:
         for field, limit in (("patience", self.patience_s), ("timeout", self.timeout_s)):
             if limit is not None and limit <= 0:
                 raise BadInput(field, limit, _("a time above 0"))
+        self._check_users()
+
+    def _check_users(self) -> None:
         if self.users is not None and self.users < 1:
             raise BadInput("concurrency", self.users, _("at least one user"))
         if self.think_s < 0 or (self.think_s > 0 and self.users is None):
             raise BadInput("think_time", self.think_s, _("0 or more, of the users of --concurrency"))
+        if self.user_starts_s and len(self.user_starts_s) != self.users:
+            allowed = _("a time for each of the users of --concurrency")
+            raise BadInput("user_starts", len(self.user_starts_s), allowed)
 
     def _check_split(self) -> None:
         if not self.split:

@@ -49,7 +49,7 @@ class Together:
         self._transfers: Transfers | None = None
         if rules.split:
             self._transfers = Transfers(link_of(setup.deployment, rules), kv_need(setup.deployment).per_gpu)
-        self._users = Users(rules.users, rules.think_s, len(requests)) if rules.users else None
+        self._users = Users(rules, len(requests)) if rules.users else None
         self._served = Served.nothing(len(requests))
         self._latest: dict[int, Attempt] = {}
         """Of each request, the attempt whose end has not been noted yet."""
@@ -76,8 +76,8 @@ class Together:
     def _begin(self) -> None:
         """The first arrivals: of every user, or of the trace."""
         if self._users:
-            for request in self._users.first():
-                self._at(0.0, partial(self._arrive, request, 1), _ARRIVAL)
+            for start_s in self._users.starts_s:
+                self._at(start_s, self._user_sends, _ARRIVAL)
         elif len(self._requests):
             self._at(float(self._requests.arrival_s[0]), partial(self._arrive_in_turn, 0), _ARRIVAL)
 
@@ -225,10 +225,14 @@ class Together:
 
     def _next_of_user(self, now_s: float) -> None:
         """A user has an answer, or has given up on it."""
+        if self._users:
+            self._at(now_s + self._users.think_s, self._user_sends, _ARRIVAL)
+
+    def _user_sends(self, now_s: float) -> None:
         request = self._users.next() if self._users else None
-        if request is None or self._users is None:
+        if request is None:
             return
-        self._at(now_s + self._users.think_s, partial(self._arrive, request, 1), _ARRIVAL)
+        self._arrive(request, 1, now_s)
         if request % _TOLD_EVERY == 0:
             self._progress(request / len(self._requests))
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bide.simulate.fleet.rules import FleetRules
 
 
 class Users:
-    """`count` of them share `requests`, in their order; each begins at once and thinks `think_s` between two."""
+    """They share so many `requests`, in their order: whoever sends takes the next one."""
 
-    def __init__(self, count: int, think_s: float, requests: int) -> None:
-        self.think_s = think_s
-        self._count, self._requests, self._taken = count, requests, 0
-
-    def first(self) -> Iterable[int]:
-        """The request that each user begins with."""
-        self._taken = min(self._count, self._requests)
-        return range(self._taken)
+    def __init__(self, rules: FleetRules, requests: int) -> None:
+        self.starts_s = rules.user_starts_s or (0.0,) * (rules.users or 0)
+        self.think_s = rules.think_s
+        self._requests, self._taken = requests, 0
 
     def next(self) -> int | None:
         """The next one that nobody has sent; None where there is none."""

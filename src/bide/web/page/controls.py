@@ -111,3 +111,9 @@ def _described(state: State, key: str, hint: str) -> dict[str, object]:
 def copy_link() -> Markup:
     """Puts the address of this answer on the clipboard."""
     return h("button", _("Copy the link"), type="button", class_="plain", data_copy=_("Copied"))
+
+
+def code(key: str, text: str) -> Markup:
+    """Text to read and to copy."""
+    copy = h("button", _("Copy"), type="button", class_="plain", data_copy=_("Copied"), data_copy_from=key)
+    return h("div", h("pre", text, id=key, tabindex="0"), copy, class_="code")

@@ -10,6 +10,7 @@ from bide.i18n import _, numeral
 from bide.report.curve_explain import explained_point
 from bide.report.curve_names import load_name
 from bide.report.curve_notes import notes as curve_notes
+from bide.report.curve_said import CurvesSaid, best, headline
 from bide.report.curve_sentences import sentences, spanned, tokens, waits_for
 from bide.report.curve_table import bound_name, curve_table, limits
 from bide.report.words import usd
@@ -69,7 +70,27 @@ def hero(shown: FastAnswer) -> Markup:
     if not shown.said.curves:
         return h("div", [trouble(f"{name}: {reason}") for name, reason in shown.said.misfits])
     first, *more = sentences(shown.said)
-    return h("div", h("h2", unbroken(first)), [h("p", unbroken(text), class_="sentence") for text in more])
+    reason = why("why-answer", list(_behind(shown.said)), _("this answer"))
+    return h("div", h("h2", unbroken(first), " ", reason), [h("p", unbroken(text), class_="sentence") for text in more])
+
+
+def _behind(said: CurvesSaid) -> Iterator[str]:
+    """The arithmetic of each point that the headline names."""
+    named = dict.fromkeys((number, said.curves[number].points.index(point)) for number, point in _named(said))
+    for number, place in named:
+        curve = said.curves[number]
+        point = curve.points[place]
+        yield _("Where the time goes: {name} with {load}").format(name=said.names[number], load=load_name(point.load))
+        yield from arithmetic(curve, point)
+        yield from _source(curve)
+
+
+def _named(said: CurvesSaid) -> Iterator[tuple[int, Point]]:
+    for group in said.groups():
+        if len(group) == 1:
+            yield group[0], headline(said.curves[group[0]])
+        else:
+            yield from filter(None, (best(said, group, streaming) for streaming in (True, False)))
 
 
 def at_clients(shown: FastAnswer) -> Markup:
@@ -95,7 +116,7 @@ def _row(number: int, name: str, curve: Curve, point: Point) -> list[Child]:
     cost = curve.usd_per_million_output_tokens(point)
     swatch = h("span", class_=f"swatch part-{number % 6 + 1}")
     lines = [
-        *(line[2:] if line.startswith("  ") else line for line in _arithmetic(curve, point)),
+        *(line[2:] if line.startswith("  ") else line for line in arithmetic(curve, point)),
         waits_for(point.bound),
         *_source(curve),
     ]
@@ -110,10 +131,14 @@ def _row(number: int, name: str, curve: Curve, point: Point) -> list[Child]:
     ]
 
 
-def _arithmetic(curve: Curve, point: Point) -> Iterator[str]:
-    """The explanation of the command line, its bars of signs left out."""
+def arithmetic(curve: Curve, point: Point) -> Iterator[str]:
+    """The explanation of a point as the command line has it, its bars of signs left out."""
     for line in explained_point(curve, point):
-        yield " ".join(part for part in line.replace("#", "").split("  ") if part.strip()) if "#" in line else line
+        if "#" not in line:
+            yield line
+            continue
+        parts = [part.strip() for part in line.replace("#", "").split("  ")]
+        yield " " * (len(line) - len(line.lstrip())) + " · ".join(filter(None, parts))
 
 
 def _source(curve: Curve) -> Iterator[str]:

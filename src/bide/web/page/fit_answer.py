@@ -11,7 +11,7 @@ from bide.plan.levers import changes
 from bide.plan.tenants import Tenant, parse_tenant
 from bide.report.memory_answer import MemoryAnswer
 from bide.report.memory_charts import context_chart, ledger_chart
-from bide.report.memory_explain import explained_parts
+from bide.report.memory_explain import explained_count, explained_parts
 from bide.report.memory_page import marked_contexts
 from bide.report.memory_text import shown_contexts
 from bide.web.page import checks
@@ -72,7 +72,7 @@ def fit_answer(values: Mapping[str, str], settings: Settings, profile: Path | No
         answer=answer,
         on=(*on, *shorter),
         switchable=frozenset((*possible, "paged")),
-        why=explained_parts(memory, answer.context_tokens) if memory.fits else {},
+        why=_why(answer) if memory.fits else {},
         card=spec(ledger_chart(memory.ledger, 3)) if memory.size and memory.fits else None,
         contexts=_contexts_spec(asked, answer) if memory.fits else None,
     )
@@ -85,6 +85,13 @@ def _answer(
     answer = MemoryAnswer(raw, [int(values["context"])], mean, tenants, profile)
     answer.contexts = sorted({*answer.contexts, *shown_contexts(answer.memory)})
     return answer
+
+
+def _why(answer: MemoryAnswer) -> dict[str, list[str]]:
+    """The arithmetic of each figure; how many fit is counted at the mean where there is one."""
+    parts = explained_parts(answer.memory, answer.context_tokens)
+    counted = explained_count(answer.memory, answer.mean_tokens or answer.context_tokens)
+    return {**parts, "request": parts["request"] or parts["requests"], "requests": counted}
 
 
 def _contexts_spec(asked: MemoryAnswer, answer: MemoryAnswer) -> dict[str, Any]:

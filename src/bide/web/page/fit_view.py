@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from bide.i18n import _
+from bide.physics.memory import Memory
+from bide.report.memory_explain import explained_services
 from bide.report.memory_text import (
     context_table,
     count,
@@ -22,9 +24,6 @@ from bide.web.page.deployment_form import gpu_select, knobs, profile_note, split
 from bide.web.page.fit_answer import FitAnswer
 from bide.web.page.markup import Child, h, notes, table, trouble, why
 from bide.web.page.state import State
-
-_WHY = ("cache", "requests", "weights", "pool")
-"""The arithmetic behind each of the figures."""
 
 
 def form(state: State) -> Markup:
@@ -76,7 +75,7 @@ def hero(shown: FitAnswer) -> Markup:
 def cards(shown: FitAnswer) -> Markup:
     """Bytes of a token, of a request, of the weights, and the pool, each with its arithmetic."""
     answer = shown.answer
-    sources = list(_sources(shown))
+    sources = list(sources_of(answer.memory))
     made = [
         h(
             "div",
@@ -88,11 +87,12 @@ def cards(shown: FitAnswer) -> Markup:
     return h("dl", made, class_="facts")
 
 
-_WHY_OF_FIGURES = ("cache", "requests-of", "weights", "pool")
+_WHY_OF_FIGURES = ("cache", "request", "weights", "pool")
 
 
-def _sources(shown: FitAnswer) -> Iterator[str]:
-    deployment = shown.answer.memory.deployment
+def sources_of(memory: Memory) -> Iterator[str]:
+    """Where the model's figures and the card's memory are from."""
+    deployment = memory.deployment
     yield _("Source of the model: {source}").format(source=deployment.model.source)
     if deployment.gpu:
         yield _("Source of the card's memory: {source}").format(source=deployment.gpu.sources["usable"])
@@ -145,8 +145,10 @@ def services(state: State, shown: FitAnswer | None) -> Markup:
     ]
     if shown and shown.answer.needs and shown.answer.memory.fits:
         needs = shown.answer.needs
+        said = tenant_sentence(shown.answer.memory, needs).replace("`bide plan`", _("How many GPUs"))
+        reason = why("why-services", explained_services(needs, shown.answer.memory), _("so many GPUs"))
         made += [
-            h("p", tenant_sentence(shown.answer.memory, needs), class_="sentence small"),
+            h("p", said, " ", reason, class_="sentence small"),
             table(*tenant_table(needs), _("What each service needs")),
         ]
     return h("div", made)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from bide.i18n import _, ngettext, numeral
-from bide.report.curve_explain import explained_point
 from bide.report.memory_explain import explained_parts
 from bide.report.memory_text import count
 from bide.report.words import rate, seconds
 from bide.units import format_bytes, parse_tokens
 from bide.web.page import controls
+from bide.web.page.fast_view import arithmetic
+from bide.web.page.fit_view import sources_of
 from bide.web.page.learn_answer import CONTEXTS, GPU, MODEL, PATIENCE_MS, PEAKS, LearnAnswer
 from bide.web.page.markup import h, why
 from bide.web.page.state import State
@@ -67,7 +68,8 @@ def memory_words(shown: LearnAnswer) -> Markup:
     )
     parts = explained_parts(memory, tokens)
     about = _("{model} on one {gpu}").format(model=MODEL, gpu=GPU)
-    lines = [line for part in ("cache", "pool", "requests") for line in parts[part]]
+    lines = [line for part in ("cache", "pool", "request", "requests") for line in parts[part]]
+    lines += sources_of(memory)
     return h(
         "div", h("p", text, " ", why("why-learn-memory", lines, about), class_="sentence"), h("p", about, class_="hint")
     )
@@ -122,9 +124,10 @@ def patience_words(shown: LearnAnswer) -> Markup:
         peak=rate(shown.peak_rps),
         gpus=fleet.gpus,
     )
-    lines = [line.strip().replace("#", "") for line in explained_point(shown.curve, fleet.point)]
+    lines = list(arithmetic(shown.curve, fleet.point))
     lines.append(_("{peak} requests/s / {rate} requests/s, rounded up: {gpus} GPUs").format(
         peak=rate(shown.peak_rps), rate=rate(fleet.point.requests_per_s), gpus=fleet.gpus))  # fmt: skip
+    lines.append(_("Source of the step times: {source}").format(source=shown.curve.step_source))
     reason = why("why-learn-patience", lines, _("{gpus} GPUs").format(gpus=fleet.gpus))
     return h("div", h("p", text, " ", reason, class_="sentence"), h("p", about, class_="hint"))
 

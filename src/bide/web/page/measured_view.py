@@ -19,6 +19,7 @@ from bide.web.page.state import State
 from bide.web.page.uploading import drop, uploaded
 
 Said = Mapping[str, Any]
+_COMMAND = "bide bench http://localhost:8000 --sweep concurrency=1..64 --journal run.jsonl"
 
 
 def files(state: State, server: Any) -> Markup:
@@ -96,6 +97,8 @@ def invitation() -> Markup:
             class_="sentence",
         ),
         h("p", _("Read are results of {tools}.").format(tools=listed(list(TOOLS))), class_="hint spaced"),
+        h("p", _("Nothing measured yet? Against a server that runs:"), class_="sentence"),
+        controls.code("measure-with", _COMMAND),
     )
 
 

@@ -169,15 +169,10 @@ def starts(service: Said, key: str) -> Markup:
     """The commands that start a replica, to copy."""
     made: list[Child] = []
     for number, (title, command) in enumerate(service["starts"]):
-        made += [h("h3", title), _code(f"start-{key}-{number}", command.replace(" --", " \\\n  --"))]
+        made += [h("h3", title), controls.code(f"start-{key}-{number}", command.replace(" --", " \\\n  --"))]
     if service["remarks"]:
         made.append(h("ul", [h("li", text) for text in service["remarks"]], class_="plain-list"))
     return h("div", made)
-
-
-def _code(key: str, text: str) -> Markup:
-    copy = h("button", _("Copy"), type="button", class_="plain", data_copy=_("Copied"), data_copy_from=key)
-    return h("div", h("pre", text, id=key, tabindex="0"), copy, class_="code")
 
 
 def manifests(shown: Planned) -> Markup:
@@ -199,7 +194,7 @@ def _manifest(number: int, shown: Planned, name: str, path: Path) -> Markup:
         download=name.replace("/", "-"),
         aria_label=_("Download {name}").format(name=name),
     )
-    inner = [_code(f"manifest-{number}", text), link]
+    inner = [controls.code(f"manifest-{number}", text), link]
     return h("details", h("summary", name), inner, class_="notes", id=f"manifest-{number}-of")
 
 
@@ -235,7 +230,7 @@ def endings(shown: Planned) -> Markup:
         )
         if view[name]
     ]
-    file = _code("service-file", view["file"]) if view["file"] else None
+    file = controls.code("service-file", view["file"]) if view["file"] else None
     whole = (
         h("details", h("summary", _("The service file for `bide plan`")), file, class_="notes", id="notes-file")
         if file

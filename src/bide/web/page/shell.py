@@ -18,6 +18,7 @@ from bide.i18n import LANGUAGES, _, language, use_language
 from bide.web.asked_language import asked_language
 from bide.web.page.assets import early_name, style_name
 from bide.web.page.bundle import bundle_name
+from bide.web.page.controls import button
 from bide.web.page.deployment_form import profile_path
 from bide.web.page.elements import Address, Live, Tabs, Theme, block
 from bide.web.page.markup import h
@@ -127,7 +128,7 @@ def _build(visitor: Visitor, wrong: list[str]) -> None:
             Live(_problems(wrong)).classes("problems")
         for tab in tabs:
             panels[tab["id"]] = _panel(tab["id"])
-    Live(_foot()).classes("foot")
+    Live(_foot(), on_act=lambda _what, tab: state.set("tab", tab)).classes("foot")
 
     def show() -> None:
         bar.show(state["tab"])
@@ -184,5 +185,6 @@ def _problems(wrong: list[str]) -> Markup:
 
 def _foot() -> Markup:
     text = _("Every number comes from the same functions as the command line, carries its spread, and says why.")
+    words = button(_("What the words mean"), "go", "learn", class_="link")
     api = h("a", _("The API, with a command to try for each question"), href="/docs")
-    return h("p", text, " ", api)
+    return h("p", text, " ", words, " · ", api)

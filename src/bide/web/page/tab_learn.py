@@ -1,9 +1,9 @@
-"""Learn: the two ideas behind the other tabs."""
+"""Learn: the two ideas behind the other tabs, and their words."""
 
 from __future__ import annotations
 
 from bide.i18n import _
-from bide.web.page import learn_answer, learn_view
+from bide.web.page import learn_answer, learn_view, learn_words
 from bide.web.page.elements import Chart, Live, block
 from bide.web.page.learn_answer import LearnAnswer
 from bide.web.page.refresher import Refresher
@@ -40,6 +40,7 @@ class LearnTab:
                 self._patience = Chart(
                     _("GPUs against patience"), height=300, words=chart_words(), file="bide-lesson-2"
                 )
+        Live(learn_words.words())
         Live(learn_view.closing(), on_act=lambda _what, tab: visitor.go(tab)).classes("closing")
         refresher = Refresher(self._compute, self._show, visitor.language)
         self._state.watch([key.name for key in KEYS], refresher.ask)

@@ -43,6 +43,8 @@ _PLACES = {**{key: f"arrivals.{key}" for key in _ARRIVALS}, "system_prompt": "sy
 """Where a workload file has what errors name shortly."""
 _MOST_RATES = 1_000_000
 _MAX_CONTEXT_TOKENS = 131_072
+_ALMOST_NOTHING = 1e-6
+"""A least value that only keeps what follows finite."""
 
 
 def read_description(path: Path, ask: Ask | None = None) -> Model:
@@ -234,7 +236,9 @@ def grown(
 
 def number(given: object, field: str, low: float, high: float) -> float:
     """A number within limits. Raises BadInput naming `field`."""
-    allowed = _("a number from {low:g} to {high:g}").format(low=low, high=high)
+    allowed = _("a number from {low:g} to {high:,.10g}").format(low=low, high=high)
+    if 0 < low < _ALMOST_NOTHING:
+        allowed = _("a number above 0, at most {high:,.10g}").format(high=high)
     if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
         raise BadInput(field, given, allowed)
     return float(given)

@@ -197,7 +197,7 @@ def predict(bench: Bench, turns: int) -> None:
     """Learn from some of the folder's runs, predict the others."""
     journals = [str(bench.folder / f"learned-{turn}-{n}.jsonl") for turn in range(turns) for n in range(len(LEARNED))]
     profile = str(bench.folder / "profile.json")
-    learned = ["--model", str(bench.model), *DEPLOYMENT, "--step-law", "affine", "--force", "--save", profile]
+    learned = ["--model", str(bench.model), *DEPLOYMENT, "--step-law", "affine", "--save", profile]
     found = bench.bide("calibrate", *journals, *learned)
     print("\nLearned from " + ", ".join(f"{load.name} tokens" for load in LEARNED) + ":\n")
     print(f"`{json.dumps(found['law'])}`\n")

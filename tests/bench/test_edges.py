@@ -12,6 +12,7 @@ import pytest
 from bench_scene import QUICK, cell_of, loaded, quick, served, users
 from bide import metrics
 from bide.bench.client import Client, Rules
+from bide.bench.clock import now_ns
 from bide.bench.exchange import Exchange
 from bide.bench.loads import Load
 from bide.bench.objectives import parse_objectives, search
@@ -170,9 +171,10 @@ def test_a_connection_that_opens_after_the_timeout_is_no_try_of_its_own(monkeypa
         client.start()
         body = b'{"model": "truth", "stream": true, "max_tokens": 2, "messages": [{"role": "user", "content": "hi"}]}'
         head = target.head("POST", target.path) + b"Content-Type: application/json\r\n"
-        client.submit(Exchange(0, 0, head + b"Content-Length: %d\r\n\r\n%s" % (len(body), body), 1, 2))
-        while not ended:
-            await asyncio.sleep(0.01)
+        client.submit(Exchange(0, now_ns(), head + b"Content-Length: %d\r\n\r\n%s" % (len(body), body), 1, 2))
+        async with asyncio.timeout(10):
+            while not ended:
+                await asyncio.sleep(0.01)
         await client.close()
         return ended[0]
 

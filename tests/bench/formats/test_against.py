@@ -10,23 +10,8 @@ import pytest
 
 from bide.bench.formats.reading import read_runs
 from bide.bench.formats.values import Asked
-from read_results import codes, only
+from read_results import VLLM, codes, only
 
-VLLM: dict[str, Any] = {
-    "model_id": "m",
-    "num_prompts": 200,
-    "request_rate": "inf",
-    "max_concurrency": 8,
-    "duration": 50.0,
-    "completed": 200,
-    "failed": 0,
-    "total_input_tokens": 200_000,
-    "total_output_tokens": 40_000,
-    "request_throughput": 4.0,
-    "max_output_tokens_per_s": 900,
-    "mean_ttft_ms": 100.0,
-    "mean_tpot_ms": 10.0,
-}
 ROWS = 30
 DETAILS: dict[str, Any] = {
     "input_lens": [10] * ROWS,

@@ -15,26 +15,7 @@ from bide.bench.formats.values import Asked, Run
 from bide.errors import BadInput
 from bide.records import RequestTable
 from made_runs import closed_table
-from read_results import codes
-
-VLLM = {
-    "backend": "vllm",
-    "model_id": "m",
-    "num_prompts": 200,
-    "request_rate": "inf",
-    "max_concurrency": 8,
-    "duration": 50.0,
-    "completed": 200,
-    "failed": 0,
-    "total_input_tokens": 200_000,
-    "total_output_tokens": 40_000,
-    "request_throughput": 4.0,
-    "output_throughput": 800.0,
-    "max_output_tokens_per_s": 900,
-    "mean_ttft_ms": 100.0,
-    "p99_ttft_ms": 300.0,
-    "mean_tpot_ms": 9.5,
-}
+from read_results import VLLM, codes
 
 
 def read(path: Path, content: object) -> list[Run]:

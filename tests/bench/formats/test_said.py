@@ -12,31 +12,16 @@ import pytest
 from bide.bench.formats.reading import read_runs
 from bide.bench.formats.values import Asked
 from bide.errors import BadInput
-from read_results import codes, only
+from read_results import VLLM, codes, only
 
-VLLM: dict[str, Any] = {
-    "model_id": "m",
-    "num_prompts": 200,
-    "request_rate": 4.0,
-    "duration": 50.0,
-    "completed": 200,
-    "failed": 0,
-    "total_input_tokens": 200_000,
-    "total_output_tokens": 40_000,
-    "request_throughput": 4.0,
-    "output_throughput": 800.0,
-    "max_output_tokens_per_s": 900,
-    "mean_ttft_ms": 100.0,
-    "mean_tpot_ms": 10.0,
-    "mean_itl_ms": 9.7,
-}
+OPEN = {**VLLM, "request_rate": 4.0, "max_concurrency": None, "mean_tpot_ms": 10.0, "mean_itl_ms": 9.7}
 
 
 @pytest.mark.parametrize(("itl_ms", "believed"), [(9.7, True), (20.0, False)])
 def test_a_summarys_itl_is_of_chunks_and_not_used_where_those_are_no_tokens(
     tmp_path: Path, itl_ms: float, believed: bool
 ) -> None:
-    run = only(tmp_path / "v.json", {**VLLM, "mean_itl_ms": itl_ms})
+    run = only(tmp_path / "v.json", {**OPEN, "mean_itl_ms": itl_ms})
     assert "itl_of_chunks" in codes(run)
     assert (run.trusted("itl") is not None) == believed
 
@@ -46,7 +31,7 @@ def test_a_limit_of_clients_beside_a_rate_counts_where_requests_waited_for_it(
     tmp_path: Path, waited: Any, useless: bool
 ) -> None:
     said = {"mean_client_queue_time_ms": waited} if waited else {}
-    run = only(tmp_path / "v.json", {**VLLM, "max_concurrency": 16, **said})
+    run = only(tmp_path / "v.json", {**OPEN, "max_concurrency": 16, **said})
     assert ("client_limit" in codes(run)) == bool(run.unusable) == useless
 
 
@@ -179,11 +164,11 @@ def test_figures_that_no_client_can_have_measured_are_refused(
     tmp_path: Path, changed: dict[str, float], said: str
 ) -> None:
     path = tmp_path / "v.json"
-    path.write_text(json.dumps({**VLLM, **changed}))
+    path.write_text(json.dumps({**OPEN, **changed}))
     with pytest.raises(BadInput, match=re.escape(said)):
         read_runs(path)
 
 
 def test_a_figure_of_zero_stands_for_none(tmp_path: Path) -> None:
-    run = only(tmp_path / "v.json", {**VLLM, "mean_tpot_ms": 0.0, "p99_itl_ms": 1e-6})
+    run = only(tmp_path / "v.json", {**OPEN, "mean_tpot_ms": 0.0, "p99_itl_ms": 1e-6})
     assert run.latency["tpot"].mean_s == 0.0

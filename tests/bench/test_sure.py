@@ -20,7 +20,7 @@ from bide.bench.target import target_of
 from bide.errors import BadInput
 from bide.report.bench_facts import facts
 from bide.report.bench_selftest import selftest_notes, selftest_sentences
-from bide.report.bench_text import level_table, sentences, shown_cell
+from bide.report.bench_text import latency_table, level_table, sentences, shown_cell
 
 CALM = Health(cpu_s=0.1, wall_s=10.0)
 
@@ -179,6 +179,15 @@ def test_a_second_interruption_still_says_where_the_journal_is(
         args = ["bench", scene.url, "--concurrency", "2", "--requests", "4", "--prompt", "40", "--answer", "4"]
         assert main([*args, "--journal", str(journal)]) == 130
     assert f"wrote {journal}" in capsys.readouterr().err
+
+
+def test_every_mean_and_percentile_is_shown_with_its_interval() -> None:
+    headers, rows = latency_table(made_cell(0, 4, 0.2))  # 240 requests: fewer than five values lie beyond p99
+    assert headers[-3:] == ["percentile", "value", "95 % of runs"]
+    e2e = rows[[row[0] for row in rows].index("E2E") :]
+    assert [row[2] for row in e2e] == ["mean", "p50", "p90", "p95", "p99"]
+    assert [row[4] == "too few" for row in e2e] == [False, False, False, False, True]
+    assert e2e[1][3:] == ["200 ms", "200 ms to 200 ms"]
 
 
 def test_means_of_requests_have_ends_in_the_json() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from bide.bench.loads import Load
 from bide.bench.objectives import parse_objectives, unsure
 from bide.bench.result import Bench, Cell
-from bide.bench.summary import Metric, Percentile
+from bide.bench.summary import Metric
 from bide.figures import FEWEST_BEYOND
 from bide.i18n import _, ngettext, numeral
 from bide.units import format_rate
@@ -179,28 +179,24 @@ def _marks(made: Bench, cell: Cell) -> Iterator[str]:
 
 
 def latency_table(cell: Cell) -> tuple[list[str], list[list[str]]]:
-    """A row a metric: mean and percentiles, each with its interval where there are values enough."""
-    headers = [_("metric"), _("requests"), _("mean"), "p50", "p90", "p95", _("p95: 95 % of runs"), "p99"]
+    """A row for the mean and for each percentile of a metric, with its interval where there are values enough."""
+    headers = [_("metric"), _("requests"), _("percentile"), _("value"), _("95 % of runs")]
     rows = []
     for latency in cell.summary.latencies:
-        points = {each.percent: each for each in latency.percentiles}
+        name, count = metric_name(latency.metric), numeral(latency.count, ",")
         rows.append(
-            [
-                metric_name(latency.metric),
-                numeral(latency.count, ","),
-                duration(latency.mean_s),
-                *(duration(points[percent].value if percent in points else None) for percent in (50, 90, 95)),
-                _interval(points.get(95)),
-                duration(points[99].value if 99 in points else None),
-            ]
+            [name, count, _("mean"), duration(latency.mean_s), _interval(*(latency.mean_ends_s or (None, None)))]
         )
+        for point in latency.percentiles:
+            told = [f"p{point.percent:g}", duration(point.value), _interval(point.low, point.high)]
+            rows.append(["", "", *told])
     return headers, rows
 
 
-def _interval(point: Percentile | None) -> str:
-    if point is None or point.low is None or point.high is None:
+def _interval(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
         return _("too few")
-    return _("{low} to {high}").format(low=duration(point.low), high=duration(point.high))
+    return _("{low} to {high}").format(low=duration(low), high=duration(high))
 
 
 def endnotes(made: Bench, cell: Cell) -> Iterator[str]:
